@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"cgroup":             {},
 	".":                  {"hist"}, // package dyno, the vocabulary
 	"plan":               {"."},
-	"plan/flags":         {".", "plan"},
+	"plan/flags":         {".", "plan", "safe"},
 	"subject":            {".", "cgroup", "subject/guard"},
 	"subject/guard":      {"cgroup"},
 	"load":               {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
@@ -32,14 +32,14 @@ var layers = map[string][]string{
 	"load/foreign":       {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":         {},
 	"load/requestlog":    {"."},
-	"load/scenario":      {".", "load/http1"},
+	"load/scenario":      {".", "load/http1", "safe"},
 	"probe":              {".", "gctrace"},
 	"probe/goruntime":    {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":       {".", "cgroup", "probe"},
 	"probe/profiles":     {".", "probe", "probe/goruntime"},
 	"probe/published":    {".", "gctrace", "probe", "probe/kernel"},
 	"safe":               {"."},
-	"store":              {".", "hist", "plan"},
+	"store":              {".", "hist", "plan", "safe"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/planted":        {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
 	"lab/turns":          {},
@@ -56,7 +56,7 @@ var layers = map[string][]string{
 	"analysis/tail":      {".", "hist", "stats"},
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":     {"stats"},
-	"findings":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "store"},
+	"findings":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "safe", "store"},
 	"report":             {".", "analysis/compare", "findings", "report/benchtable", "report/export", "report/html", "report/layout", "report/profile", "report/tables", "report/words"},
 	"report/benchtable":  {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/chart":       {},
@@ -72,7 +72,7 @@ var layers = map[string][]string{
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
 	"examples":           {},
 	"cmd/dyno/progress":  {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "safe", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

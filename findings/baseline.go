@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/safe"
 )
 
 // The files of a run directory that its benchmarks are compared by.
@@ -17,7 +18,7 @@ const (
 
 // readBaseline compares a run with its baseline file, if it has one.
 func (f *Findings) readBaseline() (err error) {
-	old, err := os.Open(filepath.Join(f.Dir.Path, BaselineFile))
+	old, err := safe.Of(BaselineFile).Open(filepath.Join(f.Dir.Path, BaselineFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (f *Findings) readBaseline() (err error) {
 		return fmt.Errorf("compare with the baseline: %w", err)
 	}
 	defer old.Close()
-	now, err := os.Open(filepath.Join(f.Dir.Path, BenchFile))
+	now, err := safe.Of(BenchFile).Open(filepath.Join(f.Dir.Path, BenchFile))
 	if err != nil {
 		return fmt.Errorf("compare with the baseline: %w", err)
 	}

@@ -14,14 +14,12 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/certify"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
 )
 
 // CertificateFile is the copy of the certificate that there was of a service as its run began.
 const CertificateFile = "certificate.json"
-
-// mostCertificate is more than any campaign writes, in bytes.
-const mostCertificate = 16 << 20
 
 // CertificatePath is where the certificate of a service is kept: one file for each package, module or
 // executable, below the user's configuration.
@@ -49,13 +47,13 @@ func CertificatePath(s *dyno.Subject) (string, error) {
 // ReadCertificate reads the file of a certificate. The error of a file that is not there is
 // os.ErrNotExist; that of another schema is os.ErrInvalid.
 func ReadCertificate(path string) (*certify.Certificate, error) {
-	f, err := os.Open(path)
+	f, err := safe.Of(CertificateFile).Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	c := new(certify.Certificate)
-	if err := json.NewDecoder(io.LimitReader(f, mostCertificate)).Decode(c); err != nil {
+	if err := json.NewDecoder(f).Decode(c); err != nil {
 		return nil, &os.PathError{Op: "read certificate", Path: path, Err: err}
 	}
 	if c.Schema != certify.Schema {

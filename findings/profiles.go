@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -23,6 +23,7 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
 		return placeOf(dir, a.Trial.Setting.String()) - placeOf(dir, b.Trial.Setting.String())
 	})
+	var read safe.Profiles
 	gone := map[string][]profiles.Loss{}
 	for _, r := range results {
 		if r.Trial.For != dyno.ForProfile || r.Err != "" {
@@ -30,7 +31,7 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 		}
 		run.Bench = benchOf(r)
 		for _, kind := range dyno.ProfileNames {
-			p, loss := readTrialProfile(dir, r, kind)
+			p, loss := readTrialProfile(&read, dir, r, kind)
 			switch {
 			case loss == nil:
 				if run.Of[kind] = append(run.Of[kind], *p); !slices.Contains(run.Settings, p.Setting) {
@@ -62,10 +63,10 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, MadeBy(dir))
 }
 
-func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
+func readTrialProfile(read *safe.Profiles, dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
 	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
 	loss := &profiles.Loss{Trial: r.Trial.N}
-	p.Profile, loss.Err = readProfile(p.File)
+	p.Profile, loss.Err = readProfile(read, p.File)
 	bench := dir.Run.Plan.Bench != nil
 	if bench {
 		p.Requests = 0
@@ -88,19 +89,21 @@ func readTrialProfile(dir *store.Dir, r *dyno.Result, kind string) (*profiles.Pr
 	return nil, loss
 }
 
-func readProfile(file string) (*profile.Profile, error) {
-	return reading(file, func(r io.Reader) (*profile.Profile, error) {
-		p, err := profile.Parse(r)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
-		}
-		return p, nil
-	})
+func readProfile(all *safe.Profiles, file string) (*profile.Profile, error) {
+	data, err := all.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return p, nil
 }
 
 // reading opens a file and reads it.
 func reading[T any](file string, read func(io.Reader) (T, error)) (x T, err error) {
-	f, err := os.Open(file)
+	f, err := safe.Of(file).Open(file)
 	if err != nil {
 		return x, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -51,18 +52,14 @@ func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locat
 	return nil
 }
 
-// mostSource is the size of a source file that is kept, in bytes.
-const mostSource = 1 << 20
-
 func keepSource(to, file string) error {
-	info, err := os.Stat(file)
-	if !filepath.IsAbs(file) || err != nil || !info.Mode().IsRegular() || info.Size() > mostSource {
+	if !filepath.IsAbs(file) {
 		return nil // a listing without its source says so
 	}
 	if _, err := os.Stat(to); err == nil {
 		return nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := safe.Source.ReadFile(file)
 	if err != nil {
 		return nil
 	}
@@ -93,7 +90,7 @@ func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind,
 		}
 		found := false
 		for _, file := range sourceFiles(dir, run, l.Function, kind, setting) {
-			data, err := os.ReadFile(file)
+			data, err := safe.Source.ReadFile(file)
 			if err != nil {
 				continue
 			}

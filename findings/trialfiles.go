@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -105,8 +106,9 @@ func (f *Findings) growths() map[int]*leak.Growth {
 			}
 			return at, value
 		}
+		var all safe.Profiles
 		read := func(name string) *profile.Profile {
-			p, err := readProfile(f.Dir.TrialFile(r.Trial.N, name+".pb.gz"))
+			p, err := readProfile(&all, f.Dir.TrialFile(r.Trial.N, name+".pb.gz"))
 			note(err)
 			return p
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -30,7 +31,11 @@ type fields map[string]func(ast.Node)
 
 func newDecoder(file string, src []byte) (*decoder, error) {
 	d := &decoder{file: file, lines: strings.Split(string(src), "\n")}
-	f, err := parser.ParseBytes(src, 0)
+	tokens := lexer.Tokenize(string(src))
+	if t := tooDeep(tokens); t != nil {
+		return nil, d.at(t, "this is nested deeper than any plan")
+	}
+	f, err := parser.Parse(tokens, 0)
 	if syntax := (*yaml.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, d.at(syntax.Token, syntax.Message)
 	}
@@ -42,6 +47,32 @@ func newDecoder(file string, src []byte) (*decoder, error) {
 	}
 	d.root = f.Docs[0].Body
 	return d, nil
+}
+
+// mostDeep is more than any plan is nested. Each level takes the parser more memory than the one
+// above it: 100,000 of them take gigabytes.
+const mostDeep = 100
+
+// tooDeep returns the first token that is nested too deep, or nil. Deeper lines need as many
+// spaces, of which a file has no room for many.
+func tooDeep(tokens token.Tokens) *token.Token {
+	brackets, row := 0, 0 // open ones; what begins a value without a line of its own
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets, row = brackets+1, 0
+		case token.SequenceEndType, token.MappingEndType:
+			brackets, row = max(brackets-1, 0), 0
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			row++
+		default:
+			row = 0
+		}
+		if brackets > mostDeep || row > mostDeep {
+			return t
+		}
+	}
+	return nil
 }
 
 func (d *decoder) at(t *token.Token, msg string) *dyno.PlanError {

@@ -573,3 +573,22 @@ func parsed(t testing.TB, rate string) dyno.Rate {
 	}
 	return r
 }
+
+// Nesting that no plan has is refused before the parser, which would take gigabytes for it.
+func TestDeepPlan(t *testing.T) {
+	const n = 5_000
+	for name, text := range map[string]string{
+		"lists":         "vary: " + strings.Repeat("[", n) + strings.Repeat("]", n),
+		"mappings":      "vary: " + strings.Repeat("{a: ", n) + "1" + strings.Repeat("}", n),
+		"in a row":      "load:\n  client:\n    loop:\n      " + strings.Repeat("- ", n) + "1",
+		"closed before": "vary: " + strings.Repeat("]", n) + strings.Repeat("[", n),
+	} {
+		if _, err := plan.Parse("dyno.yaml", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), "nested deeper than any plan") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+	text := "subject: {binary: ./x}\nload: {body: '" + strings.Repeat("[", n) + "'}\n"
+	if _, err := plan.Parse("dyno.yaml", []byte(text)); err != nil {
+		t.Errorf("a body of brackets: %.200v", err)
+	}
+}

@@ -1,5 +1,6 @@
-// Package safe reads run directories that somebody else may have made: it refuses files
-// that would take all memory, never end, or lie elsewhere.
+// Package safe reads files that somebody else may have made: it refuses those that would take
+// all memory, never end, or lie elsewhere. Every reader of a run directory and of a file that a
+// plan or a flag names goes through a [Budget].
 package safe
 
 import (
@@ -19,23 +20,108 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A budget bounds a file of a run directory that is read as a whole: some kilobytes of
-// gzip, or a hole, could take all memory. No file that dyno writes comes near it.
-type budget struct {
-	bytes int64                  // 0 means any: it is read in pieces
+// A Budget bounds a file: some kilobytes of gzip, or a hole, could take all memory. No file that
+// dyno writes comes near it. The zero value bounds a file that is read in pieces.
+type Budget struct {
+	Bytes int64                  // 0 means any
 	look  func(f *os.File) error // nil if the size tells enough
 }
 
-// budgets have the names of files or, in trials, their extensions. Pages need no others.
-var budgets = map[string]budget{
-	"run.json":      {4 << 20, checkPlan},
-	"summary.json":  {MostRead, nil},
-	"results.jsonl": {256 << 20, checkResults},
-	"series.csv":    {1 << 30, nil},
-	"gc.csv":        {1 << 30, nil},
-	"latency.hlog":  {1 << 30, nil},
-	".csv":          {}, ".hlog": {}, ".gz": {}, ".out": {},
+// Budgets of files that a plan or a flag names.
+var (
+	Plan       = Budget{Bytes: 4 << 20}
+	Data       = Budget{Bytes: 256 << 20} // rows, targets and bodies, which are in memory while they are sent
+	Benchmarks = Budget{Bytes: 256 << 20}
+	Source     = Budget{Bytes: 1 << 20}
+)
+
+// budgets have the names of files of a run directory or, in trials, their extensions. Nobody
+// reads others.
+var budgets = map[string]Budget{
+	"run.json":         Plan,
+	"summary.json":     {MostRead, nil},
+	"certificate.json": {MostRead, nil},
+	"results.jsonl":    {1 << 30, nil},
+	"baseline.txt":     Benchmarks,
+	"bench.txt":        Benchmarks,
+	"series.csv":       {1 << 30, nil},
+	"gc.csv":           {1 << 30, nil},
+	"latency.hlog":     {1 << 30, nil},
+	".csv":             {}, ".hlog": {}, ".gz": {}, ".out": {},
 	".parquet": {0, checkParquet},
+}
+
+// Of returns the budget of a file of a run directory.
+func Of(path string) Budget {
+	b, _ := of(path)
+	return b
+}
+
+func of(path string) (b Budget, ok bool) {
+	if b, ok = budgets[filepath.Base(path)]; !ok {
+		b, ok = budgets[filepath.Ext(path)]
+	}
+	return b, ok
+}
+
+// Open opens a file of a run directory: a regular one, neither a link nor a pipe, within the budget.
+func (b Budget) Open(path string) (*os.File, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = b.fits(filepath.Base(path), info.Size())
+	}
+	if err == nil && b.look != nil {
+		if err = b.look(f); err != nil {
+			err = fmt.Errorf("%s %w", filepath.Base(path), err)
+		} else {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (b Budget) fits(name string, size int64) error {
+	if b.Bytes > 0 && size > b.Bytes {
+		return fmt.Errorf("%s has %d bytes, more than dyno reads of it (%v)", name, size, dyno.Size(b.Bytes))
+	}
+	return nil
+}
+
+// ReadFile reads a file that a user names. It may be a link, or a pipe that somebody writes to, as
+// a shell makes of <(command); but no device, and no pipe that nobody has open, which would hang.
+func (b Budget) ReadFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, Quickly, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	mode := info.Mode()
+	if !mode.IsRegular() && mode&fs.ModeNamedPipe == 0 {
+		return nil, fmt.Errorf("%s is no file: %v", path, mode)
+	}
+	if err := b.fits(path, info.Size()); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, b.Bytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) == 0 && !mode.IsRegular():
+		return nil, fmt.Errorf("%s is a pipe into which nobody writes", path)
+	}
+	return data, b.fits(path, int64(len(data)))
 }
 
 // MostRead is how many bytes of a small file, such as run.json, are read.
@@ -43,8 +129,6 @@ const MostRead = 16 << 20
 
 const (
 	mostLines     = 10_000  // of results.jsonl; each takes 270 KiB once it is read
-	mostTrials    = 100_000 // of a plan
-	mostSettings  = 10_000
 	mostFileNames = 100_000 // in trials, and in one of them
 
 	// Profiles of big services have some ten megabytes and 100,000 samples.
@@ -53,45 +137,32 @@ const (
 	mostProfiles = 512 << 20 // bytes of all of a run
 )
 
-// check reports why dyno did not write a file of a run, or nil. A missing file is fine:
-// its trial may be under way.
-func (b budget) check(run, name string) error {
-	path := filepath.Join(run, name)
-	info, err := plain(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case b.bytes > 0 && info.Size() > b.bytes:
-		return fmt.Errorf("%s has %d bytes, more than any that dyno writes", name, info.Size())
-	case b.look == nil:
+// check reports why a file of a run is not to be read, or nil. A missing file is fine: its trial
+// may be under way.
+func (b Budget) check(run, name string) error {
+	f, err := b.Open(filepath.Join(run, name))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	f, err := Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := b.look(f); err != nil {
-		return fmt.Errorf("%s %w", name, err)
-	}
-	return nil
+	return f.Close()
 }
 
 // Fit reports why a run is not to be read, or nil. Note: it does not see what is put
 // there later.
 func Fit(path string) error {
-	for _, name := range []string{"run.json", "results.jsonl", "summary.json"} {
-		if err := budgets[name].check(path, name); err != nil {
+	for _, name := range []string{"run.json", "summary.json"} {
+		if err := Of(name).check(path, name); err != nil {
 			return err
 		}
 	}
+	if err := (Budget{256 << 20, checkResults}).check(path, "results.jsonl"); err != nil {
+		return err
+	}
 	return eachInTrials(path, func(name string) error {
-		b, ok := budgets[filepath.Base(name)]
-		if !ok {
-			b, ok = budgets[filepath.Ext(name)]
-		}
+		b, ok := of(name)
 		if !ok {
 			return nil
 		}
@@ -101,20 +172,39 @@ func Fit(path string) error {
 
 // FitProfiles reports why the profiles of a run are not to be read, or nil.
 func FitProfiles(path string) error {
-	all := int64(0)
-	each := budget{look: func(f *os.File) error {
-		n, err := sizeOfProfile(f)
-		if all += n; err == nil && all > mostProfiles {
-			err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
-		}
-		return err
-	}}
+	var all Profiles
 	return eachInTrials(path, func(name string) error {
 		if !strings.HasSuffix(name, ".pb.gz") {
 			return nil
 		}
-		return each.check(path, name)
+		_, err := all.ReadFile(filepath.Join(path, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	})
+}
+
+// Profiles bounds profiles that are in memory together. The zero value is ready for use.
+type Profiles struct {
+	bytes int64 // so far
+}
+
+// ReadFile reads a profile of a run directory, without gzip.
+func (p *Profiles) ReadFile(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := unpacked(f)
+	if p.bytes += int64(len(data)); err == nil && p.bytes > mostProfiles {
+		err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", filepath.Base(path), err)
+	}
+	return data, nil
 }
 
 // eachInTrials calls look with the path of each file of each trial, relative to the
@@ -169,38 +259,6 @@ func namesIn(run, name string) ([]fs.DirEntry, error) {
 	return names, nil
 }
 
-// checkPlan finds plans that would never end: what is read writes out all trials.
-func checkPlan(f *os.File) error {
-	var run struct {
-		Plan struct {
-			Vary           map[string]any    `json:"vary"`
-			Settings       []json.RawMessage `json:"settings"`
-			Repeats        float64           `json:"repeat"`
-			ProfileRepeats float64           `json:"profile_repeat"`
-		} `json:"plan"`
-	}
-	if err := json.NewDecoder(f).Decode(&run); err != nil {
-		return fmt.Errorf("cannot be read: %w", err)
-	}
-	settings := float64(max(len(run.Plan.Settings), 1))
-	for _, levels := range run.Plan.Vary {
-		all, _ := levels.([]any)
-		settings *= float64(max(len(all), 1))
-	}
-	// Trials of profiles are as many as the others unless said, and more are of a trace and of
-	// memory.
-	p := &run.Plan
-	blocks, profiles := p.Repeats, max(p.Repeats, p.ProfileRepeats)
-	if blocks == 0 { // as many as it takes
-		blocks, profiles = max(dyno.MostBlocks, dyno.DefaultPairs), max(dyno.DefaultRepeats, p.ProfileRepeats)
-	}
-	trials := settings * (max(blocks, 1) + profiles + 2)
-	if settings > mostSettings || trials > mostTrials {
-		return fmt.Errorf("has a plan of %.3g settings and up to %.3g trials (at most %d and %d can be shown)", settings, trials, mostSettings, mostTrials)
-	}
-	return nil
-}
-
 // checkResults counts lines.
 func checkResults(f *os.File) error {
 	buf, lines := make([]byte, 64<<10), 0
@@ -232,30 +290,33 @@ func checkParquet(f *os.File) error {
 	return nil
 }
 
-// sizeOfProfile returns the bytes of a profile without gzip, and an error if they or
-// its parts are too many. Its reader finds out whether it is one.
-func sizeOfProfile(f *os.File) (int64, error) {
+// unpacked reads a profile without gzip; it is an error if its bytes or parts are too many. Its
+// reader finds out whether it is one.
+func unpacked(f *os.File) ([]byte, error) {
 	large := errors.New("is a profile larger than any that can be shown")
 	var in io.Reader = f
 	if z, err := gzip.NewReader(f); err == nil {
 		in = z
 	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, err
+		return nil, err
 	}
-	data, _ := io.ReadAll(io.LimitReader(in, mostProfile+1))
-	memory := int64(len(data))
-	if memory > mostProfile {
-		return memory, large
+	data, err := io.ReadAll(io.LimitReader(in, mostProfile+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	for parts := 0; len(data) > 0; parts++ {
+	if len(data) > mostProfile {
+		return nil, large
+	}
+	rest := data
+	for parts := 0; len(rest) > 0; parts++ {
 		if parts > mostParts {
-			return memory, large
+			return nil, large
 		}
-		tag, n := binary.Uvarint(data)
+		tag, n := binary.Uvarint(rest)
 		if n <= 0 {
 			break
 		}
-		value, long := binary.Uvarint(data[n:])
+		value, long := binary.Uvarint(rest[n:])
 		step := n
 		switch tag & 7 { // of a field of a protocol buffer
 		case 0:
@@ -267,11 +328,11 @@ func sizeOfProfile(f *os.File) (int64, error) {
 		case 5:
 			step += 4
 		default:
-			return memory, nil
+			return data, nil
 		}
-		data = data[min(max(step, 1), len(data)):]
+		rest = rest[min(max(step, 1), len(rest)):]
 	}
-	return memory, nil
+	return data, nil
 }
 
 // Quickly is how a file is opened without waiting for who writes to a pipe.

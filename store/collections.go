@@ -58,13 +58,16 @@ func (d *Dir) Collections(n int) (cs []dyno.Collection, err error) {
 	err = d.withFile(n, collectionsFile, func(f *os.File) error {
 		most := 0
 		if info, err := f.Stat(); err == nil {
-			most = int(info.Size() / leastCollection)
+			most = int(min(info.Size()/leastCollection, mostRoom))
 		}
 		cs, err = readCollections(f, most)
 		return err
 	})
 	return cs, err
 }
+
+// mostRoom is for how many collections there is room before they are read.
+const mostRoom = 1 << 18
 
 // leastCollection is a length in bytes that hardly any line is shorter than.
 const leastCollection = 80

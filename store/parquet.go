@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/dynolab/dyno/safe"
 )
 
 // readBuffer is how many bytes of a column are read at once: some two pages.
@@ -29,13 +32,17 @@ func parquetWriter[T any](d *Dir, n int, w io.Writer) *parquet.GenericWriter[T] 
 
 // withFile opens a file of trial n. An error of read names the file.
 func (d *Dir) withFile(n int, name string, read func(*os.File) error) error {
-	f, err := os.Open(d.TrialFile(n, name))
-	if err != nil {
+	path := d.TrialFile(n, name)
+	f, err := safe.Of(path).Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer f.Close()
-	if err := read(f); err != nil {
-		return fmt.Errorf("read %s: %w", f.Name(), err)
+	if err == nil {
+		defer f.Close()
+		err = read(f)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/safe"
 )
 
 // TrialDir makes an empty directory for the files of trial n; files of an earlier,
@@ -188,7 +189,7 @@ func (d *Dir) Brief() (rs []*dyno.Result) {
 }
 
 func readLatency(path string, h *hist.Histogram) error {
-	f, err := os.Open(path)
+	f, err := safe.Of(path).Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing", path)
 	}

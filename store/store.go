@@ -23,6 +23,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/safe"
 )
 
 // The version of the directory's format that is written, and the oldest that is
@@ -149,10 +150,23 @@ func (d *Dir) writeRun() error {
 			return err
 		}
 	}
+	if most := safe.Plan.Bytes; int64(len(text)) > most { // or it could not be read again
+		return fmt.Errorf("the plan has %v, of which dyno reads at most %v (consider: body_file for a large body)", dyno.Size(len(text)), dyno.Size(most))
+	}
 	return d.WriteFile(runFile, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
+}
+
+// readSmall reads a file of a run directory as a whole.
+func readSmall(path string) ([]byte, error) {
+	f, err := safe.Of(path).Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 func runText(run *Run) ([]byte, error) {
@@ -224,12 +238,12 @@ func Resume(path string) (*Dir, error) {
 // something was cut off.
 func Read(path string) (*Dir, error) {
 	file := filepath.Join(path, runFile)
-	data, err := os.ReadFile(file)
+	data, err := readSmall(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", path, runFile)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	var run struct {
 		Run
@@ -245,9 +259,9 @@ func Read(path string) (*Dir, error) {
 	if d.Run.Plan, err = plan.Parse(file, run.Plan); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(filepath.Join(path, resultsFile))
+	f, err := safe.Of(resultsFile).Open(filepath.Join(path, resultsFile))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	defer f.Close()
 	if d.done, _, d.notes, err = readResults(f); err != nil {
@@ -275,27 +289,51 @@ func readResults(r io.ReadSeeker) (done map[int]*dyno.Result, good int64, notes 
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return nil, 0, nil, err
 	}
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, 0, nil, err
-	}
 	done = map[int]*dyno.Result{}
-	for line := 1; len(data) > 0; line++ {
-		text, rest, whole := bytes.Cut(data, []byte("\n"))
-		res := new(dyno.Result)
-		err := json.Unmarshal(text, res)
-		if !whole || (err != nil && len(rest) == 0) {
+	in := bufio.NewReaderSize(r, readBuffer)
+	var text []byte
+	for line := 1; ; line++ {
+		if text, err = readLine(in, text[:0]); err == io.EOF && len(text) == 0 {
+			return done, good, nil, nil
+		}
+		res, wrong := new(dyno.Result), error(nil)
+		if err == nil {
+			wrong = json.Unmarshal(text, res)
+		}
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, 0, nil, fmt.Errorf("%s line %d: %w", resultsFile, line, err)
+		case err == io.EOF || wrong != nil && last(in):
 			notes = append(notes, fmt.Sprintf("%s: its last line was cut off and is left out", resultsFile))
 			return done, good, notes, nil
-		}
-		if err != nil {
-			return nil, 0, nil, fmt.Errorf("%s line %d: %w (consider: to delete that line, its trial is then run again)", resultsFile, line, err)
+		case wrong != nil:
+			return nil, 0, nil, fmt.Errorf("%s line %d: %w (consider: to delete that line, its trial is then run again)", resultsFile, line, wrong)
 		}
 		done[res.Trial.N] = res
-		good += int64(len(text)) + 1
-		data = rest
+		good += int64(len(text))
 	}
-	return done, good, nil, nil
+}
+
+// mostLine is more than a result takes, in bytes.
+const mostLine = 32 << 20
+
+// readLine appends a line with its end. The error is io.EOF if it has none.
+func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); err != bufio.ErrBufferFull {
+			return line, err
+		}
+		if len(line) > mostLine {
+			return line, fmt.Errorf("is longer than %v, and none of dyno's", dyno.Size(mostLine))
+		}
+	}
+}
+
+// last reports whether nothing follows.
+func last(in *bufio.Reader) bool {
+	_, err := in.Peek(1)
+	return err != nil
 }
 
 // Close gives up the lock.

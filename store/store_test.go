@@ -473,3 +473,39 @@ func TestProven(t *testing.T) {
 	d.Close()
 	proven("no proof")
 }
+
+// A line of results without an end is refused before it fills the memory, and one that a crash cut
+// off is left out.
+func TestResultLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	d, err := store.Create(path, store.Run{Plan: &dyno.Experiment{Name: "x", Subject: dyno.Subject{Binary: "/bin/true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	file := filepath.Join(path, "results.jsonl")
+	for text, want := range map[string]string{
+		`{"trial":1}` + "\n" + `{"tri`:                     "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
+		`{"trial":1}` + "\n{\n":                            "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
+		`{"trial":1}` + "\n" + `{"trial":2}`:               "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
+		"{\n" + `{"trial":1}` + "\n":                       "line 1: unexpected end of JSON input (consider: to delete that line",
+		`{"trial":1}` + "\n" + `{"trial":3}` + "\n":        "[1 3] [] <nil>",
+		strings.Repeat(" ", 33<<20) + `{"trial":1}` + "\n": "line 1: is longer than",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		d, err := store.Read(path)
+		got := fmt.Sprint(err)
+		if err == nil {
+			var ns []int
+			for _, r := range d.Brief() {
+				ns = append(ns, r.Trial.N)
+			}
+			got = fmt.Sprint(ns, d.Notes(), err)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%.40q: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -19,12 +19,13 @@ import (
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report/export"
+	"github.com/dynolab/dyno/safe"
 	"github.com/dynolab/dyno/store"
 )
 
 // checkBaseline finds before an hour of measuring that there is nothing to compare with.
 func checkBaseline(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := safe.Benchmarks.ReadFile(file)
 	if err != nil {
 		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
 	}
@@ -38,7 +39,7 @@ func checkBaseline(file string) error {
 
 // keepBaseline copies the file, so that the directory alone makes the report again.
 func keepBaseline(dir *store.Dir, file string) error {
-	data, err := os.ReadFile(file)
+	data, err := safe.Benchmarks.ReadFile(file)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/safe"
 )
 
 // A Scenario is ready to be played: templates and captures are compiled, files read.
@@ -190,7 +190,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	}
 	body := st.Body
 	if st.BodyFile != "" {
-		data, err := os.ReadFile(st.BodyFile)
+		data, err := safe.Data.ReadFile(st.BodyFile)
 		if err != nil {
 			return nil, err
 		}

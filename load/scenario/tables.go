@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"sync/atomic"
 	"unicode"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/safe"
 )
 
 // tables are a load's data: rows that its clients take in turn. nil: no data.
@@ -130,6 +130,6 @@ func isName(s string) bool {
 
 // readFile reads a file without its byte order mark, which spreadsheets write.
 func readFile(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
+	data, err := safe.Data.ReadFile(file)
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }

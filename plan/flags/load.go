@@ -19,6 +19,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/safe"
 )
 
 // A Set has the flags of one command.
@@ -114,7 +115,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 	e := new(dyno.Experiment)
 	if p.File != "" {
 		var err error
-		if p.Src, err = os.ReadFile(p.File); err != nil {
+		if p.Src, err = safe.Plan.ReadFile(p.File); err != nil {
 			return nil, Mistakef("read plan: %w", err)
 		}
 		if e, err = plan.Parse(p.File, p.Src); err != nil {
@@ -215,7 +216,7 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		if !ok {
 			return v, nil
 		}
-		data, err := os.ReadFile(file)
+		data, err := safe.Data.ReadFile(file)
 		// A file is sent as it is.
 		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject/guard"
 )
@@ -67,6 +68,7 @@ func mainStatus() int {
 
 // run is main without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = progress.Tame(stdout), progress.Tame(stderr)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -64,7 +63,7 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
 		return flags.Mistakef("--format %s is not one of benchmarks (want %s)", form, strings.Join(want, ", "))
 	}
-	if f, ok := cmd.OutOrStdout().(*os.File); ok && form == "html" && term.IsTerminal(int(f.Fd())) {
+	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && form == "html" && term.IsTerminal(int(f.Fd())) {
 		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
 	}
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno"
@@ -30,17 +29,7 @@ func tame(s string, most int) string {
 		half := most * utf8.UTFMax / 2
 		s = s[:half] + s[len(s)-half:]
 	}
-	s = strings.ToValidUTF8(s, "�")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
-			return '·'
-		}
-		return r
-	}, s)
-	return layout.Middle(s, most)
+	return layout.Middle(strings.Map(layout.Tamed, strings.ToValidUTF8(s, "�")), most)
 }
 
 func tameAll(lines []string, most, each int) []string {

@@ -41,14 +41,25 @@ func Middle(name string, most int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
 }
 
-// Clean replaces control characters, which a subject may have written, so that
-// they do nothing to the terminal.
+// Tamed is what is shown of a character that a subject or a file may have written: a dot for those
+// that do something to a terminal or to the order of letters.
+func Tamed(r rune) rune {
+	switch {
+	case r == '\n' || r == '\t':
+		return r
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufeff':
+		return '·'
+	}
+	return r
+}
+
+// Clean makes one line of a text, [Tamed].
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\t' {
+		if r == '\n' {
 			return '·'
 		}
-		return r
+		return Tamed(r)
 	}, s)
 }
 

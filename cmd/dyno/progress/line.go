@@ -22,8 +22,8 @@ const redrawEvery = 250 * time.Millisecond
 
 // Terminal returns the width of the terminal w, or 0, and whether to use colour.
 func Terminal(w io.Writer) (width int, color bool) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	f := FileOf(w)
+	if f == nil || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}
 	width, _, _ = term.GetSize(int(f.Fd())) // 0 on an error

@@ -66,7 +66,7 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 func WriteCertificate(path string, c *certify.Certificate) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o777)
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
 		err = store.Replace(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
@@ -80,7 +80,7 @@ func WriteCertificate(path string, c *certify.Certificate) error {
 // Identities are what a certificate of a run would be of: one for each executable that was measured,
 // or one without any.
 func Identities(e *dyno.Experiment, host store.Host, results []*dyno.Result) (all []certify.Identity) {
-	whole := e.Resolved()
+	whole := store.Redacted(e).Resolved() // a run directory has no other
 	l := whole.Load
 	// How long a trial is, and what is kept of it, changes how well things are known, but not what is measured.
 	l.Requests, l.RequestsPerClient, l.Duration, l.Idle, l.KeepRequests, l.MaxRequestsKept = 0, 0, 0, 0, "", 0

@@ -63,10 +63,10 @@ func keepSource(to, file string) error {
 	if err != nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o666)
+	return os.WriteFile(to, data, 0o600)
 }
 
 // sourceDir holds the sources of each setting: the worktrees of revisions are gone after the run.

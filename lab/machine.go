@@ -117,6 +117,11 @@ func (o *output) close() error {
 	return errors.Join(o.trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
 }
 
+// createFile makes a file of a run directory, which nobody but the user is to read.
+func createFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
 // A logFile drops what is beyond its limit and what it cannot write: a subject must neither fill
 // the disk nor wait for it.
 type logFile struct {
@@ -126,7 +131,7 @@ type logFile struct {
 }
 
 func newLogFile(dir, name string) (*logFile, error) {
-	f, err := os.Create(filepath.Join(dir, name))
+	f, err := createFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
 	}

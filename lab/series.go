@@ -127,7 +127,7 @@ func (l *seriesLog) flush() {
 		return
 	}
 	if l.file == nil {
-		if l.file, l.err = os.Create(l.path); l.err == nil {
+		if l.file, l.err = createFile(l.path); l.err == nil {
 			_, l.err = l.file.WriteString("metric,sec,value\n")
 		}
 	}

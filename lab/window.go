@@ -59,7 +59,7 @@ func newWindow(t *trial, running *Running) *window {
 		if t.dir == "" {
 			return nil, errors.New("there is no run directory to keep it")
 		}
-		return os.Create(filepath.Join(t.dir, name))
+		return createFile(filepath.Join(t.dir, name))
 	}
 	return w
 }
@@ -180,7 +180,7 @@ func writeFiles(dir string, files []probe.File) error {
 		if dir == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
 			return fmt.Errorf("keep %s: %w", f.Name, err)
 		}
 	}
@@ -202,7 +202,7 @@ func (l *latencyLog) open(dir string, start time.Time) (err error) {
 	if dir == "" {
 		return nil
 	}
-	if l.file, err = os.Create(filepath.Join(dir, latencyFile)); err == nil {
+	if l.file, err = createFile(filepath.Join(dir, latencyFile)); err == nil {
 		l.lines, err = hist.NewLog(l.file, start)
 	}
 	if err != nil {

@@ -108,6 +108,9 @@ func (b Budget) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	mode := info.Mode()
+	if mode.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	}
 	if !mode.IsRegular() && mode&fs.ModeNamedPipe == 0 {
 		return nil, fmt.Errorf("%s is no file: %v", path, mode)
 	}
@@ -341,6 +344,9 @@ const Quickly = os.O_RDONLY | syscall.O_NONBLOCK
 // Open opens a regular file, neither a link nor a pipe.
 func Open(path string) (*os.File, error) {
 	before, err := plain(path)
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		e.Op = "open" // as who asked for it calls it
+	}
 	if err != nil {
 		return nil, err
 	}

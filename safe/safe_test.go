@@ -74,7 +74,7 @@ func TestBudgets(t *testing.T) {
 // What a user names may be a link or what a shell makes of <(command), but nothing without an end.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	for kind, want := range map[string]string{"pipe": "nobody writes", "hole": "more than dyno reads", "link": "no file", "folder": "no file", "none": "no such file"} {
+	for kind, want := range map[string]string{"pipe": "nobody writes", "hole": "more than dyno reads", "link": "no file", "folder": "is a directory", "none": "no such file"} {
 		path := filepath.Join(dir, kind)
 		place(t, path, kind)
 		if _, err := safe.Data.ReadFile(path); !strings.Contains(fmt.Sprint(err), want) {

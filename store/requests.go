@@ -50,7 +50,7 @@ const (
 // the trial's files. If seq has an error, it is returned and no file is left.
 func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
 	dir := d.attemptDir(n)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("store the requests of trial %d: %w", n, err)
 	}
 	err := Replace(filepath.Join(dir, requestsFile), func(w io.Writer) error { return d.writeRequests(w, n, seq) })
@@ -63,12 +63,20 @@ func (d *Dir) WriteRequests(n int, seq iter.Seq2[dyno.Request, error]) error {
 func (d *Dir) writeRequests(w io.Writer, n int, seq iter.Seq2[dyno.Request, error]) error {
 	pw := parquetWriter[requestRow](d, n, w)
 	rows := make([]requestRow, 0, requestBatch)
+	names := map[string]string{} // of steps, without secrets
 	for r, err := range seq {
 		if err != nil {
 			return err
 		}
+		step, ok := names[r.Step]
+		if !ok {
+			if step = r.Step; d.hidden != nil {
+				step = d.hidden.Replace(step)
+			}
+			names[r.Step] = step
+		}
 		rows = append(rows, requestRow{
-			Client: int32(r.Client), Step: r.Step,
+			Client: int32(r.Client), Step: step,
 			Due: int64(r.Due), Sent: int64(r.Sent), Done: int64(r.Done),
 			Status: int32(r.Status), Bytes: r.Bytes, Failed: r.Failed,
 		})

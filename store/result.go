@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func (d *Dir) TrialDir(n int) (string, error) {
 	} else if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
-	return dir, os.MkdirAll(dir, 0o777)
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // againDir is where a trial that is done is measured again.
@@ -61,14 +62,27 @@ func (d *Dir) Add(r *dyno.Result) error {
 		}
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s %s)", r.Trial.N, err, cure, d.Path)
 	}
-	d.done[r.Trial.N] = r
+	d.done[r.Trial.N] = d.shown(r)
 	return nil
+}
+
+// shown is a result as results.jsonl has it, if it has secrets.
+func (d *Dir) shown(r *dyno.Result) *dyno.Result {
+	text, err := json.Marshal(r)
+	if d.hidden == nil || err != nil {
+		return r
+	}
+	with, again := replaced(text, d.hidden), new(dyno.Result)
+	if bytes.Equal(with, text) || json.Unmarshal(with, again) != nil {
+		return r
+	}
+	return again
 }
 
 func (d *Dir) add(r *dyno.Result) error {
 	dir := d.attemptDir(r.Trial.N)
 	if r.Latency != nil || len(r.Collections) > 0 {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
 	}
@@ -95,6 +109,9 @@ func (d *Dir) add(r *dyno.Result) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
+	}
+	if d.hidden != nil {
+		line = replaced(line, d.hidden)
 	}
 	if dir != d.trialDir(r.Trial.N) {
 		if err := errors.Join(os.RemoveAll(d.trialDir(r.Trial.N)), os.Rename(dir, d.trialDir(r.Trial.N))); err != nil {

@@ -100,7 +100,8 @@ type Dir struct {
 	done    map[int]*dyno.Result // by trial; the last result of a trial counts
 	notes   []string
 
-	unproven error // why run.json was not written by this user's dyno, nil if it was
+	hidden   *strings.Replacer // keeps secrets out of what is written; nil if there are none
+	unproven error             // why run.json was not written by this user's dyno, nil if it was
 }
 
 // Create makes a run directory at path, which must be missing or empty, and writes
@@ -112,11 +113,14 @@ func Create(path string, run Run) (*Dir, error) {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("run directory %s: is not empty and holds no run (consider: another --out)", path)
 	}
-	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
 	d := &Dir{Path: path, Run: run, done: map[int]*dyno.Result{}}
 	d.Run.Schema = schema
+	if err := d.hide(); err != nil {
+		return nil, err
+	}
 	if err := d.openResults(); err != nil {
 		return nil, err
 	}
@@ -124,6 +128,18 @@ func Create(path string, run Run) (*Dir, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// hide replaces what looks like a credential in Run, from which all reports are made.
+func (d *Dir) hide() error {
+	text, err := runText(&d.Run)
+	if err != nil {
+		return err
+	}
+	if d.hidden = hide(text); d.hidden != nil {
+		d.Run, err = parseRun(filepath.Join(d.Path, runFile), replaced(text, d.hidden))
+	}
+	return err
 }
 
 // SetAlone and SetEnded keep what Run has of it.
@@ -198,7 +214,7 @@ func NewPath(name string, started time.Time) (string, error) {
 	}
 	path := first
 	for i := 2; ; i++ {
-		err := os.Mkdir(path, 0o777)
+		err := os.Mkdir(path, 0o700)
 		if err == nil {
 			return path, nil
 		}
@@ -245,20 +261,11 @@ func Read(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	var run struct {
-		Run
-		Plan json.RawMessage `json:"plan"`
-	}
-	if err := json.Unmarshal(data, &run); err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	if err := CheckSchema(path, run.Schema, run.Dyno); err != nil {
+	run, err := parseRun(file, data)
+	if err != nil {
 		return nil, err
 	}
-	d := &Dir{Path: path, Run: run.Run, unproven: proven(data)}
-	if d.Run.Plan, err = plan.Parse(file, run.Plan); err != nil {
-		return nil, err
-	}
+	d := &Dir{Path: path, Run: run, unproven: proven(data)}
 	f, err := safe.Of(resultsFile).Open(filepath.Join(path, resultsFile))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -270,11 +277,27 @@ func Read(path string) (*Dir, error) {
 	return d, nil
 }
 
+func parseRun(file string, data []byte) (Run, error) {
+	var run struct {
+		Run
+		Plan json.RawMessage `json:"plan"`
+	}
+	if err := json.Unmarshal(data, &run); err != nil {
+		return Run{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	err := CheckSchema(filepath.Dir(file), run.Schema, run.Dyno)
+	if err == nil {
+		run.Run.Plan, err = plan.Parse(file, run.Plan)
+	}
+	return run.Run, err
+}
+
 func (d *Dir) openResults() error {
-	f, err := os.OpenFile(filepath.Join(d.Path, resultsFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := os.OpenFile(filepath.Join(d.Path, resultsFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open run directory: %w", err)
 	}
+	os.Chmod(d.Path, 0o700) // of a folder that was there already; who may not do that cannot read it less than others
 	if err := lock(f); err != nil {
 		f.Close()
 		return fmt.Errorf("run directory %s: %w", d.Path, err)
@@ -369,7 +392,7 @@ func Replace(path string, write func(io.Writer) error) error {
 		err = b.Flush()
 	}
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(0o600)
 	}
 	if err == nil {
 		err = f.Sync()

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -507,5 +508,95 @@ func TestResultLines(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%.40q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// Nothing that looks like a credential is in a run directory, whose files are the user's alone; a run
+// goes on with it all the same.
+func TestSecrets(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	const header, cookie, env, user, param, flag = "eyJhbGciOiJI.header", "id=cookie1234; a=b", "env+\"<secret>&", "p4ssw0rd", "query-5ecret", "flag5ecret"
+	step := dyno.Step{
+		Path: "/a?x=1&access_token=" + param, Expect: []int{200},
+		Headers: map[string]string{"Authorization": "Bearer " + header, "Cookie": cookie, "X-Trace": "visible", "X-Auth-Token": "{{.token}}"},
+		Capture: map[string]string{"token": ".body.token"},
+	}
+	e := &dyno.Experiment{
+		Name: "x", Repeats: 2, Factors: dyno.Factors{{Name: "API_TOKEN", Levels: []string{"level-one", "level-two"}}},
+		Subject: dyno.Subject{
+			Binary: "/bin/true", Dir: "/", Args: []string{"-db", "postgres://me:" + user + "@db/x", "--api-key", flag, "-tokens", "100000"},
+			Env: map[string]string{"DB_PASSWORD": env, "MAX_TOKENS": "1000000", "PWD_SHORT": "abc"},
+		},
+		Load: dyno.Load{Requests: 10, Client: dyno.Client{Loop: []dyno.Step{step}}},
+	}
+	path := filepath.Join(t.TempDir(), "run")
+	d, err := store.Create(path, store.Run{Plan: e, Command: []string{"dyno", "run", "-H", "Authorization: Bearer " + header, "--env", "DB_PASSWORD=" + env}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.WriteRequests(1, func(yield func(dyno.Request, error) bool) { yield(dyno.Request{Step: step.Label()}, nil) })
+	r := &dyno.Result{Trial: e.Trials()[0], Failures: map[string]int{step.Label() + ": status 500": 1}, Err: "Get http://me:" + user + "@db: no"}
+	if err := errors.Join(err, d.Add(r), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	hidden := func(where, text string) {
+		t.Helper()
+		for _, secret := range []string{header, "cookie1234", "secret>", user, param, flag} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has %s: %s", where, secret, text)
+			}
+		}
+	}
+	err = filepath.WalkDir(path, func(name string, f fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := f.Info()
+		if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[f.IsDir()]; err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+		if !f.IsDir() {
+			text, _ := os.ReadFile(name)
+			hidden(name, string(text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden("the result for reports", fmt.Sprintf("%+v", d.Results()[0]))
+	hidden("the plan for reports", fmt.Sprintf("%+v", d.Run.Plan))
+
+	if d, err = store.Resume(path); err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Proven(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range d.Results() {
+		if r.Trial.Setting.String() != e.Trials()[0].Setting.String() || r.Failures["GET /a?x=1&access_token=redacted~ACCESS_TOKEN~: status 500"] != 1 {
+			t.Errorf("the result is %+v", r)
+		}
+	}
+	values := map[string]string{"AUTHORIZATION": header, "COOKIE": cookie, "DB_PASSWORD": env, "PASSWORD": user, "ACCESS_TOKEN": param, "API_KEY": flag}
+	if names := d.Hidden(); len(names) != len(values) {
+		t.Errorf("hidden are %v", names)
+	}
+	again, err := d.Reveal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(e)
+	if got, _ := json.Marshal(again); string(got) != string(want) {
+		t.Errorf("the plan to go on with:\n%s, want\n%s", got, want)
+	}
+	if err := d.Add(r); err != nil {
+		t.Fatal(err)
+	}
+	text, _ := os.ReadFile(filepath.Join(path, "results.jsonl"))
+	hidden("a later result", string(text))
+	if !reflect.DeepEqual(store.Redacted(e), d.Run.Plan) || !reflect.DeepEqual(store.Redacted(d.Run.Plan), d.Run.Plan) {
+		t.Errorf("a redacted plan is not that of the run directory:\n%+v\n%+v\n%+v", store.Redacted(e), d.Run.Plan, store.Redacted(d.Run.Plan))
 	}
 }

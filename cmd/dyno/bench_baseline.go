@@ -78,7 +78,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 
 // cacheFile names a revision's results by all that they depend on.
 func cacheFile(cache string, e *dyno.Experiment, version, commit string) string {
-	all := e.Resolved()
+	all := store.Redacted(e).Resolved() // as the run directory has it
 	_, cpu, _ := lab.Describe()
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%q %q %d %v %q %q %q %q", all.Bench.Packages, all.Bench.Match, all.Bench.CPUs, all.Bench.Sample, all.Subject.Env, all.Subject.Build, all.Subject.Args, cpu)

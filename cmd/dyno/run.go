@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
@@ -208,10 +209,18 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
 	}
-	if e := dir.Run.Plan; e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
+	e := dir.Run.Plan
+	if e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
 		e.Alone = true
 	}
-	return measureInto(cmd, dir.Run.Plan, o, dir)
+	values, err := progress.Secrets(dir.Hidden())
+	if err == nil {
+		e, err = dir.Reveal(values)
+	}
+	if err != nil {
+		return errors.Join(err, dir.Close())
+	}
+	return measureInto(cmd, e, o, dir)
 }
 
 func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {

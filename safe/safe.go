@@ -205,7 +205,7 @@ func (p *Profiles) ReadFile(path string) ([]byte, error) {
 		err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("%s %w", path, err)
 	}
 	return data, nil
 }

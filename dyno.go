@@ -42,6 +42,8 @@ type Experiment struct {
 
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
 
+	More []More `json:"more,omitempty"` // blocks that were added when the others were judged
+
 	Within Duration `json:"within,omitempty"` // most time for compared blocks; 0 means none with Repeats, else DefaultWithin or, where those take longer, the fewest that can tell a change
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side

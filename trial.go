@@ -57,7 +57,7 @@ func (e *Experiment) Place(s Setting) int {
 
 // Trials lists all trials in order; Planned counts them. Each repeat is a block of every
 // setting, shuffled by the seed, so that drift falls on all alike; of slices every other
-// block mirrors the one before. Trials for a purpose come last. The experiment must have
+// block mirrors the one before. Trials for a purpose come last, but for More. The experiment must have
 // passed Check.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
@@ -69,7 +69,7 @@ func (e *Experiment) Trials() []Trial {
 	var trials []Trial
 	leaks := e.looksForLeaks()
 	for _, p := range e.parts() {
-		for block := 1; block <= p.blocks; block++ {
+		for block := p.after + 1; block <= p.after+p.blocks; block++ {
 			for _, i := range order(block) {
 				t := e.Trial(settings[i])
 				t.N, t.Block, t.For = len(trials)+1, block, p.purpose
@@ -95,20 +95,24 @@ func (e *Experiment) Trials() []Trial {
 type part struct {
 	purpose string // Trial.For
 	blocks  int
+	after   int // the number of the block before the first
 }
 
 // parts lists the parts of the plan in their order.
 func (e *Experiment) parts() []part {
 	repeats := e.Resolved().Repeats
-	ps := []part{{"", cmp.Or(repeats, MostBlocks)}}
+	ps := []part{{blocks: cmp.Or(repeats, MostBlocks)}}
 	if len(e.Profile) > 0 {
-		ps = append(ps, part{ForProfile, cmp.Or(e.ProfileRepeats, repeats, DefaultRepeats)})
+		ps = append(ps, part{purpose: ForProfile, blocks: cmp.Or(e.ProfileRepeats, repeats, DefaultRepeats)})
 	}
 	if e.Trace > 0 {
-		ps = append(ps, part{ForTrace, 1})
+		ps = append(ps, part{purpose: ForTrace, blocks: 1})
 	}
 	if e.givesBack() {
-		ps = append(ps, part{ForMemory, 1})
+		ps = append(ps, part{purpose: ForMemory, blocks: 1})
+	}
+	for _, m := range e.More { // behind all others, whose numbers stay
+		ps = append(ps, part{blocks: m.Blocks, after: m.After})
 	}
 	return ps
 }
@@ -165,12 +169,19 @@ func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
-// MostCompared is the greatest number of trials whose values are compared. They come first.
+// MostCompared is the greatest number of trials whose values are compared, without More.
+// They come first.
 func (e *Experiment) MostCompared() int { return len(e.Levels()) * e.parts()[0].blocks }
 
 // Compared is the number of trials whose values are compared, 0 if the run decides how
 // many it takes.
-func (e *Experiment) Compared() int { return len(e.Levels()) * e.Resolved().Repeats }
+func (e *Experiment) Compared() int {
+	blocks := e.Resolved().Repeats
+	for _, m := range e.More {
+		blocks = m.After + m.Blocks
+	}
+	return len(e.Levels()) * blocks
+}
 
 // trial returns the trial of a setting, the load not resolved: checks see what the user
 // said.
@@ -299,7 +310,11 @@ func (e *Experiment) checkMany() *PlanError {
 	if e.Sequential() {
 		blocks, key = MostBlocks, "vary"
 	}
-	if n *= float64(blocks) + float64(e.ProfileRepeats); n > mostTrials {
+	more := 0.0
+	for _, m := range e.More {
+		more += float64(m.Blocks)
+	}
+	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > mostTrials {
 		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of(key)
 	}
 	return nil

@@ -58,6 +58,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
 	}
 	switch {
+	case len(f.Plan.More) > 0:
 	case dir.Run.Ended != "":
 		opt.Planned = 0 // no more than there are
 	case opt.Sequential:
@@ -125,7 +126,7 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
-		Sequential: e.Sequential(),
+		Sequential: e.Sequential(), Ends: e.Ends(),
 	}
 }
 

@@ -300,6 +300,9 @@ func (c *course) interrupted(ctx context.Context, rs ...*dyno.Result) error {
 
 // ended says why no more blocks are compared; "" if they are.
 func (c *course) ended(block int) dyno.Ended {
+	if len(c.e.More) > 0 { // so many were asked for
+		return ""
+	}
 	if c.e.Sequential() && c.lab.Enough != nil && c.lab.Enough(block) {
 		return dyno.EndedDecided
 	}

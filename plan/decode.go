@@ -210,6 +210,8 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 		return func(n ast.Node) { d.parallel(n, to) }
 	case *[]dyno.Threshold:
 		return list(d, to, dyno.ParseThreshold)
+	case *[]dyno.More:
+		return list(d, to, dyno.ParseMore)
 	case *[]int:
 		return list(d, to, parseStatus)
 	case *map[string]string:

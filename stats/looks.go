@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // RunLooks are the numbers of blocks after which a run of services may end that decides
 // itself how many it takes. Five looks share the error. The first has enough degrees of
@@ -12,6 +15,27 @@ var RunLooks = []int{6, 10, 16, 25, 40}
 // GateLooks are those of RunLooks that can find anything by signed ranks at 0.001, if
 // just they share it: it takes 13 blocks, as 3·2^(1-13) = 0.0007.
 var GateLooks = RunLooks[2:]
+
+// MoreLooks are the looks of a run that was extended and now has so many blocks: those of
+// looks that it reached, the ends after which it was judged and extended, and blocks. There
+// are as many as looks, and as it may have ends in all; those that it does not have repeat
+// the last. So however often it is extended, the verdict on the whole keeps its error.
+// Note: a run that is extended only if it found nothing had its error at the first verdict,
+// too; both together err at most twice as often.
+func MoreLooks(looks, ends []int, blocks, most int) []int {
+	of := append(slices.Clone(ends), blocks)
+	for _, n := range looks {
+		if n < blocks {
+			of = append(of, n)
+		}
+	}
+	slices.Sort(of)
+	of = slices.Compact(of)
+	for all := len(looks) + most + 1; len(of) < all; {
+		of = append(of, blocks)
+	}
+	return of
+}
 
 // CompareLooks is Compare for a run that ended at one of the looks, numbers of blocks
 // fixed beforehand and ascending; row i of blocks is block i, also if nothing is known

@@ -100,6 +100,33 @@ func TestLooksInterval(t *testing.T) {
 	}
 }
 
+// A run that is extended has all its ends among its looks, and a share for those to come.
+func TestMoreLooks(t *testing.T) {
+	for _, c := range []struct {
+		looks, ends []int
+		blocks      int
+		want        []int
+	}{
+		{nil, []int{10}, 14, []int{10, 14, 14, 14, 14}},
+		{nil, []int{10, 14, 15, 16}, 30, []int{10, 14, 15, 16, 30}},
+		{GateLooks, []int{17}, 21, []int{16, 17, 21, 21, 21, 21, 21, 21}},
+		{RunLooks, []int{40}, 50, []int{6, 10, 16, 25, 40, 50, 50, 50, 50, 50}},
+	} {
+		got := MoreLooks(c.looks, c.ends, c.blocks, 4)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("the looks are %v, want %v", got, c.want)
+		}
+		blocks := someBlocks(c.blocks, 1)
+		least := 1.0
+		for _, n := range got {
+			least = min(least, Compare(blocks[:n])[0].P)
+		}
+		if p := CompareLooks(blocks, got)[0].Single(); p != min(1, least*float64(len(got))) {
+			t.Errorf("p is %v, want %v for each of %d looks", p, least, len(got))
+		}
+	}
+}
+
 // Who stops to look must know when, and that the last is the most blocks there are.
 func TestLooksFixed(t *testing.T) {
 	for _, looks := range [][]int{RunLooks, GateLooks} {

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -152,6 +153,24 @@ func (d *Dir) SetEnded(ended dyno.Ended) error {
 	d.Run.Ended = ended
 	return d.writeRun()
 }
+
+// Extend adds blocks to the plan of a run that came to its end. WritePlan keeps it.
+func (d *Dir) Extend(blocks int) error {
+	plan := d.Run.Plan
+	if slices.ContainsFunc(d.Missing(), func(n int) bool { return d.done[n] == nil }) {
+		return errors.New("the run has not come to its end (consider: --resume alone first)")
+	}
+	after := 0
+	for _, r := range d.done {
+		if r.Trial.For == "" {
+			after = max(after, r.Trial.Block)
+		}
+	}
+	return plan.Extend(after, blocks)
+}
+
+// WritePlan keeps what Extend changed.
+func (d *Dir) WritePlan() error { return d.writeRun() }
 
 func (d *Dir) writeRun() error {
 	run := d.Run

@@ -53,6 +53,7 @@ type planned struct {
 	Name    string          `json:"name"`
 	Repeats int             `json:"repeat"`
 	Slice   string          `json:"slice"`
+	More    []string        `json:"more"`
 	Bench   json.RawMessage `json:"bench"`
 	Load    json.RawMessage `json:"load"`
 	Limits  json.RawMessage `json:"limits"`
@@ -172,11 +173,13 @@ func (p *planned) sequential(settings int) bool {
 // over reports whether the run has all trials that it takes, failed ones included.
 func (e *entry) over() bool {
 	s := e.Summary
-	switch {
-	case e.Run.Ended != "":
-		return true
-	case e.Open:
-		return s.Blocks >= dyno.MostBlocks
+	if len(e.Plan.More) == 0 {
+		switch {
+		case e.Run.Ended != "":
+			return true
+		case e.Open:
+			return s.Blocks >= dyno.MostBlocks
+		}
 	}
 	return s.Trials+len(s.Failed) >= s.Planned
 }

@@ -13,16 +13,33 @@ import (
 // benchmarks it is dyno.Bench.Error.
 const GateAlpha = 0.001
 
-// FewestGateBlocks is the least number of blocks in which a gate of a service can find
-// anything: if the run decides itself how many it takes, and if their number is given.
-// In fewer than those it lets everything pass.
-func FewestGateBlocks(sequential bool) int {
-	looks := 1
-	if sequential {
-		looks = len(stats.GateLooks)
+// looks are those of verdicts, and those of a gate, in a run that has so many blocks.
+func (o *Options) looks(blocks int) (verdicts, gate []int) {
+	if o.Sequential {
+		verdicts, gate = stats.RunLooks, stats.GateLooks
 	}
+	if o.extended(blocks) {
+		verdicts = stats.MoreLooks(verdicts, o.Ends, blocks, dyno.MostMore)
+		gate = stats.MoreLooks(gate, o.Ends, blocks, dyno.MostMore)
+	}
+	return verdicts, gate
+}
+
+func (o *Options) extended(blocks int) bool {
+	n := len(o.Ends)
+	return n > 0 && blocks > o.Ends[n-1]
+}
+
+// FewestGateBlocks is the least number of blocks in which a gate of a service can find
+// anything. In fewer it lets everything pass.
+func (t *Table) FewestGateBlocks() int { return fewestGateBlocks(len(t.gateLooks)) }
+
+// FewestGateBlocks is that of a run whose number of blocks is given.
+func FewestGateBlocks() int { return fewestGateBlocks(1) }
+
+func fewestGateBlocks(looks int) int {
 	n := 1
-	for math.Ldexp(float64(looks), 1-n) > GateAlpha {
+	for math.Ldexp(float64(max(looks, 1)), 1-n) > GateAlpha {
 		n++
 	}
 	return n
@@ -32,7 +49,7 @@ func FewestGateBlocks(sequential bool) int {
 // can meet the demands.
 func (d Demands) Least() int {
 	if d.NotWorse {
-		return FewestGateBlocks(true)
+		return fewestGateBlocks(len(stats.GateLooks))
 	}
 	return stats.RunLooks[0]
 }
@@ -56,9 +73,9 @@ func blocksRun(rs []*dyno.Result) (n int) {
 func (t *Table) gate(blocks [][]float64, j int) stats.Comparison {
 	var values, logs []float64
 	positive := true
-	looks := make([]int, 0, len(stats.GateLooks))
+	looks := make([]int, 0, len(t.gateLooks))
 	look := func(block int) {
-		for len(looks) < cap(looks) && stats.GateLooks[len(looks)] == block {
+		for len(looks) < cap(looks) && t.gateLooks[len(looks)] == block {
 			looks = append(looks, len(values))
 		}
 	}
@@ -71,9 +88,6 @@ func (t *Table) gate(blocks [][]float64, j int) stats.Comparison {
 	}
 	for len(looks) < cap(looks) { // to come
 		looks = append(looks, len(values))
-	}
-	if t.Looks == nil {
-		looks = nil
 	}
 	if positive {
 		return stats.CompareRanks(logs, true, looks)

@@ -11,6 +11,31 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
+// A run that was extended is judged by its ends, its gate too; while the blocks are to come, as before.
+func TestExtended(t *testing.T) {
+	rs := experiment(10)
+	for _, o := range []Options{options(), sequential()} {
+		was := Tabulate(rs, o)
+		o.Ends = []int{10}
+		if now := Tabulate(rs, o); now.Extended || !reflect.DeepEqual(now.Looks, was.Looks) {
+			t.Errorf("before it has more blocks: extended %v, looks %v", now.Extended, now.Looks)
+		}
+		o.Ends = []int{7}
+		now := Tabulate(rs, o)
+		if want := stats.MoreLooks(was.Looks, o.Ends, 10, dyno.MostMore); !now.Extended || !reflect.DeepEqual(now.Looks, want) {
+			t.Errorf("extended %v, looks %v, want %v", now.Extended, now.Looks, want)
+		}
+		if a, b := was.FewestGateBlocks(), now.FewestGateBlocks(); a >= b {
+			t.Errorf("a gate takes %d blocks, and %d when extended", a, b)
+		}
+		for metric, v := range now.Settings[1].Versus {
+			if before := was.Settings[1].Versus[metric]; v.P < before.P || v.Gate.Single() < before.Gate.Single() {
+				t.Errorf("%s: p %v, and %v without the look", metric, v.P, before.P)
+			}
+		}
+	}
+}
+
 // runOf makes the results of blocks of GOGC=100 and GOGC=200; by says by how much a
 // metric of the latter is greater in a block, in per cent, and NaN leaves it out.
 func runOf(blocks int, by map[string]func(block int) float64) (rs []*dyno.Result) {
@@ -159,7 +184,7 @@ func TestGateOfServices(t *testing.T) {
 			t.Errorf("%s: %s, want %s", x.name, got, x.want)
 		}
 	}
-	if a, b := FewestGateBlocks(false), FewestGateBlocks(true); a != 11 || b != 13 {
+	if a, b := FewestGateBlocks(), fewestGateBlocks(len(stats.GateLooks)); a != 11 || b != 13 {
 		t.Errorf("a gate takes %d and %d blocks", a, b)
 	}
 }

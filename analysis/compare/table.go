@@ -20,7 +20,6 @@ import (
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/stats"
 )
 
 // Options say how to tabulate. The zero value tabulates everything.
@@ -37,8 +36,9 @@ type Options struct {
 	Growths    map[int]*leak.Growth
 	Steadiness map[int]*timeline.Steadiness
 	Thresholds []dyno.Threshold
-	Separate   bool // blocks were not run side by side, as in runs that were labelled with Label
-	Sequential bool // the run decided itself how many blocks it took, as dyno.Experiment.Sequential
+	Separate   bool  // blocks were not run side by side, as in runs that were labelled with Label
+	Sequential bool  // the run decided itself how many blocks it took, as dyno.Experiment.Sequential
+	Ends       []int // blocks after which the run was judged and extended
 }
 
 // A Kind says what the rows of a table are.
@@ -62,12 +62,15 @@ type Table struct {
 	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
 	Negligible float64             // changes smaller than this are "same"; 0 means none is
 	Looks      []int               // numbers of blocks after which the run, or a benchmark of it, may end; none if the number of blocks is given
+	Extended   bool                // blocks were added when the others were judged; then Looks has its last repeated for those that may be added
 	Separate   bool                // as Options.Separate
 	Profiled   bool                // there are profiles, that told causes where
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
 	Doubts     []Doubt             // what the reader must see, those of the caller last
 	Failed     []*dyno.Result
 	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
+
+	gateLooks []int // as Looks, of a gate
 
 	ran int // blocks of a service, those without a finished trial too
 
@@ -153,10 +156,9 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	if o.Negligible != nil {
 		t.Negligible = float64(*o.Negligible)
 	}
-	if o.Sequential {
-		t.Looks = stats.RunLooks
-	}
 	t.ran = blocksRun(rs)
+	t.Looks, t.gateLooks = o.looks(t.ran)
+	t.Extended = o.extended(t.ran)
 	settings, column := columns(o.Settings, rs)
 	for i, s := range settings {
 		t.Settings = append(t.Settings, newSetting(i, s))

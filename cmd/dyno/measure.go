@@ -43,6 +43,11 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 		}
 	}
 	defer dir.Close()
+	if o.more > 0 {
+		if err := dir.WritePlan(); err != nil {
+			return errors.Join(err, release())
+		}
+	}
 	noteLosses(cmd, dir)
 	missing := dir.Missing()
 	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests

@@ -29,6 +29,7 @@ type outFlags struct {
 	failWorse bool        // and so is what is worse
 	steps     bool        // the result goes to the summary of GitHub's step too
 	otlp      otlp.Target // where live metrics go
+	more      int         // blocks that are added to a run
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
@@ -72,7 +73,7 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if !o.failWorse || e.Bench != nil {
 		return nil
 	}
-	least := compare.FewestGateBlocks(false)
+	least := compare.FewestGateBlocks()
 	if len(e.Levels()) < 2 {
 		return flags.Mistakef("--fail-worse compares settings, and there is one (consider: --vary rev=main,. or --threshold 'p99 < 30ms')")
 	}

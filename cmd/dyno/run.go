@@ -51,6 +51,7 @@ environment variables, in --vary too, may have them as well.
     dyno run ./cmd/server --vary GOGC=100,200 --slice 4s
     dyno run -f dyno.yaml --overhead
     dyno run --resume dyno-runs/server-20261121-101500
+    dyno run --resume dyno-runs/server-20261121-101500 --more 4
     dyno run ./cmd/server --vary rev=main,HEAD --threshold 'change(p99) < 5%' --threshold 'failures == 0'
     dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
@@ -64,6 +65,9 @@ that is yours: --vary limit.cpu=none,10%.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if resume != "" {
 				return resumeRun(cmd, resume, args, &o)
+			}
+			if typed(cmd, "more") {
+				return flags.Mistakef("--more adds blocks to a run (consider: --resume DIR --more %d)", o.more)
 			}
 			e, err := planned(cmd, &p, args, overhead)
 			if err != nil {
@@ -87,6 +91,7 @@ that is yours: --vary limit.cpu=none,10%.
 	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
 	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
+	fs.IntVar(&o.more, "more", 0, "with --resume: add a `number` of blocks, whose look shares the error")
 	return cmd
 }
 
@@ -181,7 +186,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "format", "json", "strict", "fail-worse", "otlp":
+		case "resume", "more", "format", "json", "strict", "fail-worse", "otlp":
 		default:
 			if !env {
 				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
@@ -200,6 +205,11 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	if s := &dir.Run.Plan.Subject; !s.Launched() && (dir.Run.Plan.Load.None || s.PID != 0 || s.Process != "") {
 		return errors.Join(flags.Mistakef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
+	}
+	if typed(cmd, "more") {
+		if err := dir.Extend(o.more); err != nil {
+			return errors.Join(flags.Mistakef("--more %d: %v", o.more, err), dir.Close())
+		}
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()

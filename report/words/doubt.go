@@ -27,7 +27,7 @@ func Doubts(t *compare.Table, ds []compare.Doubt) (texts []string) {
 
 // Partial says that fewer trials were run than planned.
 func Partial(t *compare.Table, done, planned int) string {
-	if t != nil && t.Kind == compare.OfService && t.Looks != nil {
+	if t != nil && t.Kind == compare.OfService && t.Looks != nil && !t.Extended {
 		return fmt.Sprintf("%d of at most %d trials were run, and the run has not come to its end", done, planned)
 	}
 	return fmt.Sprintf("%d of %d planned trials were run", done, planned)

@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dynolab/dyno"
@@ -16,8 +17,11 @@ func Looks(t *compare.Table) string {
 		return ""
 	}
 	var after []string
-	for _, n := range t.Looks {
+	for _, n := range slices.Compact(slices.Clone(t.Looks)) {
 		after = append(after, strconv.Itoa(n))
+	}
+	if t.Extended {
+		return fmt.Sprintf(" and for looking after %s blocks, as the run was extended, which it may be %d times", List(after), dyno.MostMore)
 	}
 	return fmt.Sprintf(" and for looking after %s blocks, where the run could have ended", List(after))
 }
@@ -28,9 +32,12 @@ func Spared(t *compare.Table) string {
 	if t.Kind != compare.OfService {
 		return ""
 	}
-	if least := compare.FewestGateBlocks(t.Looks != nil); t.Blocks < least {
+	if least := t.FewestGateBlocks(); t.Blocks < least {
 		cure := fmt.Sprintf("--repeat %d", least)
-		if t.Looks != nil {
+		switch {
+		case t.Extended:
+			cure = fmt.Sprintf("--resume DIR --more %d", least-t.Blocks)
+		case t.Looks != nil:
 			cure = "a longer --within"
 		}
 		return fmt.Sprintf("--fail-worse lets everything pass in %s: at an error of %v it takes %d (consider: %s)",

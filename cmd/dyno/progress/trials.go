@@ -121,6 +121,9 @@ func (p *Trials) left(now time.Time) []string {
 		since = 0
 	}
 	had, compared, n := p.known+p.done, p.plan.MostCompared(), len(p.plan.Levels())
+	if len(p.plan.More) > 0 {
+		return []string{fmt.Sprintf("%v left", max(each*time.Duration(p.total-had)-since, 0).Round(time.Second))}
+	}
 	left := each*time.Duration(compared-had) - since
 	if p.within > 0 {
 		// The block under way is finished, and no other begins that would last too long.
@@ -178,6 +181,8 @@ func (p *Trials) name(trials ...underWay) []string {
 	t := trials[0]
 	parts := []string{fmt.Sprintf("trial %d/%d", t.N, p.total)}
 	switch most := p.plan.MostCompared(); {
+	case t.For == "" && len(p.plan.More) > 0:
+		parts[0] = fmt.Sprintf("block %d/%d", t.Block, p.plan.Compared()/len(p.plan.Levels()))
 	case t.For != "" && p.plan.Sequential():
 		parts[0] = fmt.Sprintf("trial %d/%d", t.N-most, p.total-most)
 	case p.plan.Sequential():

@@ -1,0 +1,61 @@
+package dyno
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// More are blocks that were added to a run when its result was known, by dyno run --resume
+// --more: their numbers follow After.
+type More struct {
+	After  int // blocks that the result was of
+	Blocks int // that were added
+}
+
+// MostMore is how often a run may be extended: each time is one more look at the same
+// question, and all of them share an error, see stats.MoreLooks.
+const MostMore = 4
+
+// ParseMore reads "17+4", 4 blocks that were added after 17.
+func ParseMore(s string) (m More, err error) {
+	after, blocks, _ := strings.Cut(s, "+")
+	m.After, err = strconv.Atoi(after)
+	if err == nil {
+		m.Blocks, err = strconv.Atoi(blocks)
+	}
+	if err != nil || m.After < 1 || m.Blocks < 1 {
+		return m, fmt.Errorf("bad more %q (want for example 17+4: 4 blocks after 17)", s)
+	}
+	return m, nil
+}
+
+func (m More) String() string { return fmt.Sprintf("%d+%d", m.After, m.Blocks) }
+
+// MarshalText is read by ParseMore.
+func (m More) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Extend adds blocks to a run that was judged after so many.
+func (e *Experiment) Extend(after, blocks int) error {
+	switch {
+	case !e.compares():
+		return fmt.Errorf("only launches of several settings can have more blocks (consider: a new run)")
+	case len(e.More) >= MostMore:
+		return fmt.Errorf("the run was extended %d times, and each time is one more chance to find what is not there (consider: a new run with --repeat)", MostMore)
+	}
+	extended := *e
+	extended.More = append(extended.More[:len(e.More):len(e.More)], More{after, blocks})
+	if err := extended.checkMany(); err != nil {
+		return err
+	}
+	*e = extended
+	return nil
+}
+
+// Ends are the numbers of blocks after which the run was judged and then extended.
+func (e *Experiment) Ends() (blocks []int) {
+	for _, m := range e.More {
+		blocks = append(blocks, m.After)
+	}
+	return blocks
+}

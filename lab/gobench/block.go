@@ -30,13 +30,15 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err != nil {
 			return err
 		}
-		times := moreLaunches(time.Since(start), open)
+		linked := time.Since(start)
+		times := moreLaunches(linked, open)
+		expected := linked + time.Duration(times)*measuring(open)
 		found := map[*pairing][]dyno.Benchmark{} // of each setting
 		for done, i := range rng.Perm(len(open)) {
 			if w.late(block) {
 				break
 			}
-			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done})
+			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done, Expected: expected})
 			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
 				return err
 			}
@@ -64,11 +66,15 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 // moreLaunches multiplies the launches of open benchmarks, so that a block is worth the time of its
 // link.
 func moreLaunches(linked time.Duration, open []*pairing) int {
-	var measuring time.Duration
+	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring(open), 1))))
+}
+
+// measuring is how long the launches of open benchmarks take in a block, as expected.
+func measuring(open []*pairing) (d time.Duration) {
 	for _, p := range open {
-		measuring += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
+		d += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
 	}
-	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring, 1))))
+	return d
 }
 
 // layout links what the open benchmarks need, in an order of functions that all settings share and

@@ -72,6 +72,8 @@ type Step struct {
 	Block      int    // from 1; 0 before the blocks
 	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
 	Done       int    // of them
+
+	Expected time.Duration // that this block may take, with its links; 0 while it is not known
 }
 
 // A Run is one run of benchmarks. Bencher.Run makes it; Profile takes profiles of what changed.

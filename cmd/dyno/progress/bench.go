@@ -25,6 +25,7 @@ type Bench struct {
 	step    gobench.Step
 	entered time.Time // the phase, or the block
 	all     int       // benchmarks that are open in the first block
+	warned  bool      // that the time is too short
 }
 
 // NewBench shows a bench on w until Finish.
@@ -63,23 +64,29 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 	case s.Phase == "profile": // whose blocks are others
 	case s.Block == 1 && p.first.IsZero():
 		p.first = now
+	case s.Block == 1 && s.Phase == "block" && s.Done == 0:
+		p.warn(s.Expected)
 	case s.Block == 2 && last.Block == 1:
-		p.warn(now)
+		p.warn(now.Sub(p.first))
 	}
 }
 
-// warn says, after the first block, that the wanted blocks take longer than the time.
-func (p *Bench) warn(now time.Time) {
-	end := p.end(now).Round(time.Second)
-	if end <= p.most {
+// warn says that the wanted blocks take longer than the time, if each takes so long: before the
+// first by what the survey and the link tell, and else after it.
+func (p *Bench) warn(each time.Duration) {
+	before := p.first.Sub(p.began)
+	end := (before + each*time.Duration(p.least)).Round(time.Second)
+	if p.warned || each <= 0 || end <= p.most {
 		return
 	}
+	p.warned = true
 	text := fmt.Sprintf("%d blocks, the fewest that can tell a change, take some %v", p.least, end)
 	if p.blocks > 0 {
 		text = fmt.Sprintf("%d blocks take some %v", p.least, end)
 	}
 	if !p.beyond {
-		text += fmt.Sprintf(", and --duration %v ends before (consider: a longer one, or fewer benchmarks with --bench)", p.most)
+		// A block that has begun is cut off, and what it has in all settings counts.
+		text += fmt.Sprintf(", and --duration %v has room for %d (consider: a longer one, or fewer benchmarks with --bench)", p.most, max(p.most-before, 0)/each)
 	}
 	p.say("note: " + text)
 }

@@ -17,7 +17,7 @@ func TestBenchProgressEnd(t *testing.T) {
 		note, line string
 	}{
 		{dyno.Bench{}, "note: 14 blocks, the fewest that can tell a change, take some 7m10s\n", "some 6m20s to block 14"},
-		{dyno.Bench{Duration: dyno.Duration(6 * time.Minute)}, "take some 7m10s, and --duration 6m0s ends before (consider: a longer one, or", "5m10s left at most"},
+		{dyno.Bench{Duration: dyno.Duration(6 * time.Minute)}, "take some 7m10s, and --duration 6m0s has room for 11 (consider: a longer one, or", "5m10s left at most"},
 		{dyno.Bench{Duration: dyno.Duration(8 * time.Minute)}, "", "7m10s left at most"},
 		{dyno.Bench{Blocks: 3}, "", "4m10s left at most"},
 		{dyno.Bench{Blocks: 30}, "note: 30 blocks take some 15m10s\n", "block 2 of 30: 5 benchmarks · 2 measured · some 14m20s to block 30"},
@@ -35,6 +35,34 @@ func TestBenchProgressEnd(t *testing.T) {
 		}
 		if line := p.line(p.began.Add(50 * time.Second)); !strings.Contains(line, c.line) {
 			t.Errorf("%+v: %s", c.bench, line)
+		}
+		p.Finish(false)
+	}
+}
+
+// A time that is too short is said before it is spent, and once.
+func TestBenchProgressExpected(t *testing.T) {
+	for _, c := range []struct {
+		expected, took int // seconds of a block
+		note           string
+	}{
+		{30, 30, "note: 14 blocks, the fewest that can tell a change, take some 7m10s, and --duration 1m0s has room for 1 (consider: a longer one, or fewer benchmarks with --bench)\n"},
+		{80, 70, "take some 18m50s, and --duration 1m0s has room for 0 (consider: "},
+		{3, 3, ""},
+		{0, 30, "take some 7m10s"},
+		{3, 30, "take some 7m10s"},
+	} {
+		var out strings.Builder
+		p := NewBench(&out, &dyno.Bench{Duration: dyno.Duration(time.Minute)})
+		at := func(sec int, s gobench.Step) { p.sees(s, p.began.Add(time.Duration(sec)*time.Second)) }
+		expected := time.Duration(c.expected) * time.Second
+		at(10, gobench.Step{Phase: "link", Block: 1, Benchmarks: 2})
+		at(12, gobench.Step{Phase: "block", Block: 1, Benchmarks: 2, Expected: expected})
+		before := strings.Count(out.String(), "note")
+		at(13, gobench.Step{Phase: "block", Block: 1, Benchmarks: 2, Done: 1, Expected: expected})
+		at(10+c.took, gobench.Step{Phase: "link", Block: 2, Benchmarks: 2})
+		if n := strings.Count(out.String(), "note"); !strings.Contains(out.String(), c.note) || n != min(len(c.note), 1) || before == 0 && 10+c.expected*14 > 60 {
+			t.Errorf("%+v, %d notes before the first block: %s", c, before, out.String())
 		}
 		p.Finish(false)
 	}

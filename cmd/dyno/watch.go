@@ -34,7 +34,7 @@ func newWatch() *cobra.Command {
 memory, page faults, CPU, threads, descriptors, and what the service tells of its
 heap. It is a trial of run without a launch, kept in a run directory. TARGET is one of
 
-    1234                       a process
+    1234                       a process; its pages are looked for on the ports on which it listens
     argus                      its name, or a part of it or a regular expression, as pidstat -C takes it
     http://127.0.0.1:6060      a service with /debug/vars, /debug/pprof or /metrics, and the process
                                that holds the port if it is on this machine

@@ -53,6 +53,10 @@ func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) 
 	} else if holder != 0 && holder != p.PID {
 		note("the port of %s is held by process %d, not by %d", t.URL, holder, p.PID)
 	}
+	probes := &e.Probes
+	if t.URL == "" && p.PID != 0 && probes.Expvar == "" && probes.Prometheus == "" && probes.Pprof == "" {
+		t.URL = search(p.PID, e.Load.Insecure, note)
+	}
 	if err := t.pages(e, p.PID != 0, note); err != nil {
 		return found, err
 	}
@@ -117,29 +121,50 @@ func (t Target) holder() (pid int, here bool) {
 	return guard.Listener(net.JoinHostPort(u.Hostname(), port)), true
 }
 
+// mostSearched bounds the ports of a process that are asked: each may be one that never answers.
+const mostSearched = 8
+
+// usual is where a service has the page of a probe, unless it is said.
+var usual = []struct{ probe, path string }{{"expvar", "/debug/vars"}, {"prometheus", "/metrics"}, {"pprof", "/debug/pprof"}}
+
+// search finds the port of a process that has a page which probes read; "" without one.
+func search(pid int, insecure bool, note func(string, ...any)) (base string) {
+	ports := guard.Listens(pid)
+	for _, addr := range ports[:min(len(ports), mostSearched)] {
+		for _, page := range usual {
+			err := published.Ask(page.probe, "http://"+addr+page.path, insecure)
+			if err == nil {
+				return "http://" + addr
+			}
+			if !errors.Is(err, published.ErrNotPublished) {
+				break // nobody answers there
+			}
+		}
+	}
+	where := "it is not known where it listens"
+	if len(ports) > 0 {
+		where = "it listens at " + strings.Join(ports, ", ")
+	}
+	note("only the process is watched: no page was found that tells of its heap; %s (consider: --url http://HOST:PORT, if it has /debug/vars, /metrics or /debug/pprof)", where)
+	return ""
+}
+
 // pages asks the service once for each page that probes read, and tells the plan
 // of those that it has. A watch without a process needs one.
 func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any)) error {
 	probes := &e.Probes
-	known := []struct {
-		probe, usual string
-		at           *string // in the plan
-	}{
-		{"expvar", "/debug/vars", &probes.Expvar},
-		{"prometheus", "/metrics", &probes.Prometheus},
-		{"pprof", "/debug/pprof", &probes.Pprof},
-	}
+	inPlan := []*string{&probes.Expvar, &probes.Prometheus, &probes.Pprof} // as usual has them
 	base := strings.TrimSuffix(cmp.Or(t.URL, e.Subject.URL), "/")
-	for _, p := range known { // the URL may be the page itself
-		base = strings.TrimSuffix(base, p.usual)
+	for _, p := range usual { // the URL may be the page itself
+		base = strings.TrimSuffix(base, p.path)
 	}
 	var have, missing []string
-	for _, p := range known {
-		asked := *p.at
+	for i, p := range usual {
+		asked := *inPlan[i]
 		if asked == "" && t.URL == "" {
 			continue
 		}
-		where := cmp.Or(asked, p.usual)
+		where := cmp.Or(asked, p.path)
 		if strings.HasPrefix(where, "/") {
 			where = base + where
 		}
@@ -147,7 +172,7 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 		var certificate *tls.CertificateVerificationError
 		switch {
 		case err == nil:
-			*p.at = where
+			*inPlan[i] = where
 			have = append(have, where)
 		case errors.As(err, &certificate):
 			return fmt.Errorf("%w (consider: --insecure, if you know whose certificate it is)", err)
@@ -156,7 +181,7 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 		case asked != "":
 			return fmt.Errorf("%s of %s: %w (consider: the path where the service publishes it)", p.probe, where, err)
 		default:
-			missing = append(missing, fmt.Sprintf("%s: %v", p.usual, err))
+			missing = append(missing, fmt.Sprintf("%s: %v", p.path, err))
 		}
 	}
 	switch {

@@ -1,8 +1,11 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -64,18 +67,61 @@ func listening(addr string, pids []int) (found []int, known bool) {
 // listeningSockets returns the sockets that listen on the TCP port of addr, named as in /proc/PID/fd.
 func listeningSockets(addr string) map[string]bool {
 	_, text, _ := net.SplitHostPort(addr)
-	port, err1 := strconv.ParseUint(text, 10, 16)
-	fs, err2 := procfs.NewDefaultFS()
-	if err1 != nil || err2 != nil {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
 		return nil
 	}
 	named := map[string]bool{}
+	for name, at := range listeners() {
+		named[name] = at.Port() == uint16(port)
+	}
+	maps.DeleteFunc(named, func(_ string, holds bool) bool { return !holds })
+	return named
+}
+
+// listeners returns where each socket listens on TCP, by its name in /proc/PID/fd.
+func listeners() map[string]netip.AddrPort {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	at := map[string]netip.AddrPort{}
 	v4, _ := fs.NetTCP()
 	v6, _ := fs.NetTCP6()
 	for _, s := range append(v4, v6...) {
-		if s.LocalPort == port && s.St == 10 { // TCP_LISTEN
-			named[fmt.Sprintf("socket:[%d]", s.Inode)] = true
+		if ip, ok := netip.AddrFromSlice(s.LocalAddr); ok && s.St == 10 { // TCP_LISTEN
+			at[fmt.Sprintf("socket:[%d]", s.Inode)] = netip.AddrPortFrom(ip.Unmap(), uint16(s.LocalPort))
 		}
 	}
-	return named
+	return at
+}
+
+// Listens returns the addresses on which a process or its descendants listen for TCP, as someone on
+// this machine dials them, in the order of ports. Those of a process of another user, or in another
+// network namespace, are not known.
+func Listens(pid int) (addrs []string) {
+	sockets := listeners()
+	var found []netip.AddrPort
+	for _, pid := range append(Descendants(pid), pid) {
+		p, err := procfs.NewProc(pid)
+		if err != nil {
+			continue
+		}
+		open, _ := p.FileDescriptorTargets()
+		for _, file := range open {
+			at, ok := sockets[file]
+			switch {
+			case !ok:
+				continue
+			case at.Addr().IsUnspecified(): // all addresses, and :: has those of IPv4, too
+				at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+			}
+			found = append(found, at)
+		}
+	}
+	slices.SortFunc(found, func(a, b netip.AddrPort) int { return cmp.Or(cmp.Compare(a.Port(), b.Port()), a.Compare(b)) })
+	for _, at := range slices.Compact(found) {
+		addrs = append(addrs, at.String())
+	}
+	return addrs
 }

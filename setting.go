@@ -15,7 +15,7 @@ import (
 // A Factor is one thing that an experiment varies. Its name says what a level
 // changes:
 //
-//	GOGC, any other variable   the subject's environment
+//	GOGC, any other variable   the subject's environment; of GOEXPERIMENT, GOFLAGS and the like the build's, too
 //	arg.NAME                   the value of {{.arg.NAME}} in arguments, environment and load
 //	go                         the Go toolchain that builds the subject
 //	rev                        the git revision that it is built from
@@ -107,7 +107,26 @@ var (
 	goVersion = regexp.MustCompile(`^1\.\d+(\.\d+)?(rc\d+|beta\d+)?$`)
 )
 
+// runtimeVariables are those that a typing mistake would hide: the environment takes any name.
+var runtimeVariables = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOEXPERIMENT", "GOAMD64", "GOARM64", "GOFLAGS", "CGO_ENABLED"}
+
+// ofBuild are factors that make a difference only by the program that is built: those of package
+// dyno, and variables that only the go command reads (go help environment).
+var ofBuild = []string{"go", "rev", "build", "GOEXPERIMENT", "GOFLAGS", "GOAMD64", "GOARM64", "GOFIPS140", "GOTOOLCHAIN", "CGO_ENABLED", "CGO_CFLAGS", "CGO_LDFLAGS"}
+
+// DifferInBuild reports whether two settings differ, and only in what makes the program. If both
+// have one program, a comparison of them is of it with itself.
+func DifferInBuild(s, t Setting) bool {
+	kept := func(s Setting) string {
+		return slices.DeleteFunc(slices.Clone(s), func(l Level) bool { return slices.Contains(ofBuild, l.Factor) }).String()
+	}
+	return s.String() != t.String() && kept(s) == kept(t)
+}
+
 func (t *Trial) apply(l Level) (err error) {
+	if name := strings.ToUpper(l.Factor); name != l.Factor && slices.Contains(runtimeVariables, name) {
+		return fmt.Errorf("unknown factor %q (did you mean %s?)", l.Factor, name)
+	}
 	switch {
 	case l.Factor == "go":
 		v := strings.TrimPrefix(l.Value, "go")

@@ -73,6 +73,7 @@ const (
 	WarnSeparate    WarningKind = "separate"    // runs were not side by side
 	WarnMixed       WarningKind = "mixed"       // several programs in one setting
 	WarnRunsDiffer  WarningKind = "runs-differ"
+	WarnOneProgram  WarningKind = "one-program"   // settings that differ only in the build have one
 	WarnRunDir      WarningKind = "run-directory" // a part of it cannot be read
 	WarnCauses      WarningKind = "causes"        // profiles cannot tell them
 	WarnAttribution WarningKind = "attribution"   // of an execution trace, is missing

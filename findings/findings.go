@@ -96,6 +96,22 @@ func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
 	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results, ""))}
 }
 
+// oneProgram are doubts about settings that differ from the baseline only in the build, and ran its program.
+func oneProgram(e *dyno.Experiment, results []*dyno.Result) (ds []compare.Doubt) {
+	ran := map[string]string{} // sums, by setting
+	for _, r := range results {
+		ran[r.Trial.Setting.String()] = r.Sum
+	}
+	settings := e.Levels()
+	base := settings[0].String()
+	for _, s := range settings[1:] {
+		if sum := ran[s.String()]; sum != "" && sum == ran[base] && dyno.DifferInBuild(settings[0], s) {
+			ds = append(ds, compare.Doubt{Kind: dyno.WarnOneProgram, Said: []string{base, s.String()}})
+		}
+	}
+	return ds
+}
+
 // options are those of a table; alone is as store.Run has it.
 func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.Options {
 	what := "subject: " + e.Subject.String()
@@ -126,7 +142,7 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
-		Sequential: e.Sequential(), Ends: e.Ends(),
+		Sequential: e.Sequential(), Ends: e.Ends(), Doubts: oneProgram(e, results),
 	}
 }
 

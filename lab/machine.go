@@ -39,6 +39,16 @@ func Open() (l *Lab, release func() error, err error) {
 			_, err := builder.Build(ctx, s)
 			return err
 		},
+		Sum: func(ctx context.Context, s dyno.Subject) (string, error) {
+			if !s.Launched() {
+				return "", nil
+			}
+			built, err := builder.Build(ctx, s) // which keeps it
+			if err != nil {
+				return "", err
+			}
+			return built.Sum, nil
+		},
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			return start(ctx, builder, t, dir, patience)
 		},

@@ -112,7 +112,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if s.Binary != "" {
 		return given(s)
 	}
-	key := fmt.Sprintf("%q %t %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), s.NoInject, s.Plantable)
+	key := fmt.Sprintf("%q %q %t %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), pairs(buildVariables(s.Env)), s.NoInject, s.Plantable)
 	if built := b.built[key]; built != nil {
 		return built, nil
 	}
@@ -177,7 +177,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	why := ""
 	if older(built.Go, "go1.22") {
 		why = "it needs Go 1.22, not " + built.Go
-	} else if strings.Contains(strings.Join(s.Build, " ")+" "+os.Getenv("GOFLAGS"), "-overlay") {
+	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
 		why = "the build has an -overlay of its own"
 	} else {
 		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText}, ".go")

@@ -33,6 +33,27 @@ func wantProbe(t *testing.T, b *Builder, s dyno.Subject) {
 	}
 }
 
+// A variable of the go command is the build's too; one of the runtime makes no other program.
+func TestServiceBuildVariables(t *testing.T) {
+	b := newBuilder(t)
+	dir := tree(t, "go.mod", goMod, "main.go", helloMain, "tagged.go", "//go:build tagged\n\npackage main\n\nfunc init() { println(\"tagged\") }\n")
+	sum := func(env ...string) string {
+		s := dyno.Subject{Package: dir, NoInject: true, Env: map[string]string{}}
+		for _, e := range env {
+			name, value, _ := strings.Cut(e, "=")
+			s.Env[name] = value
+		}
+		return mustBuild(t, b, s).Sum
+	}
+	plain := sum()
+	if sum("GOGC=50", "PORT=1") != plain || sum("GOFLAGS=") != plain {
+		t.Error("a variable of the program, or an empty one, makes another program")
+	}
+	if sum("GOFLAGS=-tags=tagged") == plain {
+		t.Error("GOFLAGS is not the build's")
+	}
+}
+
 func TestInject(t *testing.T) {
 	b := newBuilder(t)
 	t.Run("plain", func(t *testing.T) {

@@ -37,9 +37,10 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	switch {
 	case s.Module != "":
 		src, err = b.module(ctx, s.Module)
-		src.env = map[string]string{"GOWORK": "off"}
+		src.env = buildVariables(s.Env)
+		src.env["GOWORK"] = "off"
 	case s.Package != "":
-		src.env = map[string]string{}
+		src.env = buildVariables(s.Env)
 		src.dir, src.rev, err = b.local(ctx, s)
 	default:
 		err = planErrorf("%s is not built from source", s.String())

@@ -68,10 +68,17 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 		return leftOut(d)
 	case dyno.WarnSeparate:
 		return "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings"
+	case dyno.WarnOneProgram:
+		return OneProgram(d.Said[0], d.Said[1])
 	case dyno.WarnMixed:
 		return fmt.Sprintf("the trials of %s did not all run the same program: %s", t.Settings[d.Setting].Setting.Label(), strings.Join(d.Said, "; "))
 	}
 	return d.Err.Error()
+}
+
+// OneProgram says that a comparison is of a program with itself.
+func OneProgram(base, setting string) string {
+	return fmt.Sprintf("%s and %s have the same program, byte for byte, and nothing else differs: what differs between them is chance", base, setting)
 }
 
 // leftOut says what cannot be shown, and why.

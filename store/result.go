@@ -20,6 +20,9 @@ import (
 // TrialDir makes an empty directory for the files of trial n; files of an earlier,
 // unfinished attempt are removed. Those of a trial that is done stay until Add.
 func (d *Dir) TrialDir(n int) (string, error) {
+	if err := d.Rescue(); err != nil {
+		return "", err
+	}
 	dir, again := d.trialDir(n), d.againDir(n)
 	if err := os.RemoveAll(again); err != nil {
 		return "", err
@@ -55,7 +58,12 @@ func (d *Dir) trialDir(n int) string {
 // series.csv into series.parquet. The line in results.jsonl comes last, so that a
 // result with a line is whole.
 func (d *Dir) Add(r *dyno.Result) error {
+	lost := d.Rescue()
 	if err := d.add(r); err != nil {
+		if lost != nil {
+			d.done[r.Trial.N] = d.shown(r) // to be shown
+			return lost
+		}
 		cure := "run --resume"
 		if d.Run.Plan.Bench != nil { // which cannot be resumed
 			cure = "report"
@@ -63,7 +71,7 @@ func (d *Dir) Add(r *dyno.Result) error {
 		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s %s)", r.Trial.N, err, cure, d.Path)
 	}
 	d.done[r.Trial.N] = d.shown(r)
-	return nil
+	return lost
 }
 
 // shown is a result as results.jsonl has it, if it has secrets.

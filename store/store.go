@@ -100,6 +100,7 @@ type Dir struct {
 	results *os.File
 	done    map[int]*dyno.Result // by trial; the last result of a trial counts
 	notes   []string
+	lost    error // once Rescue has found the directory gone
 
 	hidden   *strings.Replacer // keeps secrets out of what is written; nil if there are none
 	unproven error             // why run.json was not written by this user's dyno, nil if it was

@@ -600,3 +600,53 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("a redacted plan is not that of the run directory:\n%+v\n%+v\n%+v", store.Redacted(e), d.Run.Plan, store.Redacted(d.Run.Plan))
 	}
 }
+
+// Results outlive their directory: renamed or removed while the run goes on, it is made again with all
+// that is known, and the run is told.
+func TestRescue(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose func(d *store.Dir) error
+		want int // results in the directory
+	}{
+		"renamed": {func(d *store.Dir) error { return os.Rename(d.Path, d.Path+"-away") }, 3},
+		"removed": {func(d *store.Dir) error { return os.RemoveAll(d.Path) }, 3},
+		"another's": {func(d *store.Dir) error {
+			if err := os.Rename(d.Path, d.Path+"-away"); err != nil {
+				return err
+			}
+			other, err := store.Create(d.Path, store.Run{Dyno: "test", Plan: plan()})
+			if err != nil {
+				return err
+			}
+			return other.Close()
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := create(t)
+			for n := 1; n <= 2; n++ {
+				if err := errors.Join(d.Rescue(), d.Add(result(n))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.lose(d); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Add(result(3)); !errors.Is(err, store.ErrLost) {
+				t.Errorf("the third trial: %v", err)
+			}
+			if _, err := d.TrialDir(4); !errors.Is(err, store.ErrLost) || !errors.Is(d.Rescue(), store.ErrLost) {
+				t.Errorf("a fourth trial: %v", err)
+			}
+			if rs := d.Results(); len(rs) != 3 {
+				t.Errorf("%d results are known", len(rs))
+			}
+			r, err := store.Read(d.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rs := r.Results(); len(rs) != c.want || len(rs) > 0 && rs[0].Latency.Quantile(1) != result(1).Latency.Quantile(1) {
+				t.Errorf("%d results are there", len(rs))
+			}
+		})
+	}
+}

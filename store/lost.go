@@ -1,0 +1,59 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// ErrLost is what Rescue wraps.
+var ErrLost = errors.New("the run directory was removed or renamed while the run went on")
+
+// Rescue reports whether the directory is still the one that results go to. If it was removed or
+// renamed it is made again, with all results that are known, and the error wraps ErrLost, now and
+// ever after: what is measured next would be apart from what was measured before.
+func (d *Dir) Rescue() error {
+	if d.results == nil || d.lost != nil {
+		return d.lost
+	}
+	path := filepath.Join(d.Path, resultsFile)
+	ours, err := d.results.Stat()
+	if err != nil { // as writing will say
+		return nil
+	}
+	there, err := os.Stat(path)
+	switch {
+	case err == nil && os.SameFile(ours, there):
+		return nil
+	case err == nil:
+		d.lost = fmt.Errorf("%w: %s is another's now, and the results are shown only", ErrLost, d.Path)
+		return d.lost
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	d.lost = fmt.Errorf("%w: %s has its results again, but not what was in the files of their trials", ErrLost, d.Path)
+	if err := d.again(); err != nil {
+		d.lost = fmt.Errorf("%w: %s could not be made again, and the results are shown only: %w", ErrLost, d.Path, err)
+	}
+	return d.lost
+}
+
+// again makes the directory from what is in memory.
+func (d *Dir) again() error {
+	if err := os.MkdirAll(filepath.Join(d.Path, trialsDir), 0o700); err != nil {
+		return err
+	}
+	if err := errors.Join(d.results.Close(), d.openResults(), d.writeRun()); err != nil {
+		return err
+	}
+	for _, n := range slices.Sorted(maps.Keys(d.done)) {
+		if err := d.add(d.done[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -43,6 +43,7 @@ type outcome struct {
 	in, out    int64         // bytes of the bodies received and sent
 	failure                  // its cause is "" if the request succeeded
 	detail     string        // what the error said, or the beginning of the body
+	example    string        // of a request that was answered, but not as it should be: which, and the beginning of the body
 }
 
 func newClient(r *runner, number int, s *shard) *client {
@@ -131,8 +132,9 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	if !s.Accepts(a.Status) {
 		o.failure = badStatus(a.Status)
 		o.detail = "(" + s.Want() + ") " + quote(a.Body)
+		o.example = example(r, a)
 	} else if err := s.Capture(ctx, a, c.vars); err != nil {
-		o.failure, o.detail = failure{err.Error(), cureStep}, quote(a.Body)
+		o.failure, o.detail, o.example = failure{err.Error(), cureStep}, quote(a.Body), example(r, a)
 	}
 }
 
@@ -168,6 +170,14 @@ func (c *client) cookies(r *http1.Request) {
 func (r *runner) url(q *http1.Request) *url.URL {
 	u, _ := q.URLOn(r.base) // never fails: OriginForm has made the target
 	return u
+}
+
+func example(r *http1.Request, a *http1.Answer) string {
+	text := r.Method + " " + quote(r.Target)
+	if body := quote(a.Body); body != "" {
+		text += ": " + body
+	}
+	return text
 }
 
 func quote(body []byte) string {

@@ -85,7 +85,7 @@ func badStatus(status int) failure {
 // WarnOfFailures adds a warning if requests failed.
 func (r *Record) WarnOfFailures() {
 	if r.Failed > 0 {
-		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures))
+		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures, r.such()))
 	}
 }
 
@@ -97,10 +97,20 @@ func (r *Record) MostFrequent() string {
 	return ranked(r.Failures)[0]
 }
 
-func causes(m map[string]int) string {
+// such ends a clause on the most frequent cause with an example.
+func (r *Record) such() string {
+	if r.Example == "" {
+		return ""
+	}
+	return ", such as " + r.Example
+}
+
+// causes lists causes, the most frequent first; such is an example of it.
+func causes(m map[string]int, such string) string {
 	var list []string
 	for _, c := range ranked(m) {
-		list = append(list, fmt.Sprintf("%s (%d)", c, m[c]))
+		list = append(list, fmt.Sprintf("%s (%d%s)", c, m[c], such))
+		such = ""
 	}
 	return strings.Join(list, ", ")
 }

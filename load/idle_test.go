@@ -107,7 +107,7 @@ func TestEnginesSwitchingProtocols(t *testing.T) {
 				io.Copy(io.Discard, c)
 			})
 			rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 3, Timeout: seconds(10)}), nil, Options{}, e.choose)
-			if err != nil || rec.Statuses[101] != 3 {
+			if err == nil || rec.Statuses[101] != 3 || rec.Failed != 3 {
 				t.Errorf("statuses %v, failures %v, %v", rec.Statuses, rec.Failures, err)
 			}
 		})

@@ -143,7 +143,7 @@ type runner struct {
 // {{.arg.NAME}}.
 //
 // Set-up, warm-up, measured window and teardown follow each other; all clients
-// finish one before any begins the next. Statuses below 400 are success unless a
+// finish one before any begins the next. Statuses below 400, but for 101, are success unless a
 // step says otherwise; redirects are not followed. Bodies are read to their end,
 // and at most 16 MiB are kept, if a capture needs them.
 //

@@ -14,6 +14,7 @@ type Record struct {
 
 	Failed   int64          // requests that failed
 	Failures map[string]int // by cause, such as "status 503" or "timeout"
+	Example  string         // a request of the most frequent cause, and the beginning of its answer; "" if there was none
 	Slow     int64          // the failed ones that timed out
 	Late     int64          // requests slower than the load's deadline, failed or unsent; 0 if it has none
 	Window   int64          // all requests of the window, those of unmeasured steps too
@@ -100,6 +101,11 @@ func (r *runner) record() *Record {
 	for f, n := range sum.failures {
 		rec.Failures[f.cause] += n
 		r.cures[f.cause] = f.cure
+	}
+	for f, text := range sum.examples {
+		if f.cause == rec.MostFrequent() {
+			rec.Example = text
+		}
 	}
 	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited

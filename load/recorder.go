@@ -53,7 +53,8 @@ type shard struct {
 // totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
 	failures    map[failure]int
-	asides      map[string]int // failures of requests that are not measured
+	examples    map[failure]string // the first of each, if it was answered
+	asides      map[string]int     // failures of requests that are not measured
 	statuses    map[int]int64
 	slowest     slowest
 	sent        int64
@@ -75,7 +76,7 @@ type totals struct {
 }
 
 func newTotals() totals {
-	return totals{failures: map[failure]int{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
+	return totals{failures: map[failure]int{}, examples: map[failure]string{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -216,6 +217,9 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 	if o.cause != "" {
 		count(s.failures, o.failure, failure{"other", cureStep})
+		if s.failures[o.failure] == 1 && o.example != "" {
+			s.examples[o.failure] = o.example
+		}
 		s.lastBad = max(s.lastBad, o.sent-away)
 		s.bad++
 	} else {
@@ -305,6 +309,11 @@ func addAll[K comparable, N int | int64](to, from map[K]N) {
 
 func (s *totals) merge(t *totals) {
 	addAll(s.failures, t.failures)
+	for f, text := range t.examples {
+		if s.examples[f] == "" {
+			s.examples[f] = text
+		}
+	}
 	addAll(s.asides, t.asides)
 	addAll(s.statuses, t.statuses)
 	for _, q := range t.slowest {

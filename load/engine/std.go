@@ -96,9 +96,9 @@ func (l stdLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer
 	}
 	a.Status, a.Header, a.Body = resp.StatusCode, resp.Header, a.Body[:0]
 	body := timer.reader(resp.Body)
-	if r.KeepBody > 0 {
+	if keep := http1.Kept(r.KeepBody, a.Status); keep > 0 {
 		kept := bytes.NewBuffer(a.Body)
-		_, err = io.Copy(kept, io.LimitReader(body, r.KeepBody))
+		_, err = io.Copy(kept, io.LimitReader(body, keep))
 		if a.Body = kept.Bytes(); err != nil {
 			return timer.explain(err)
 		}

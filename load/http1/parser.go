@@ -380,7 +380,7 @@ func (p *Parser) endHeader() error {
 
 func (p *Parser) take(b []byte) {
 	p.Bytes += int64(len(b))
-	if free := p.keep - int64(len(p.Body)); free > 0 {
+	if free := Kept(p.keep, p.Status) - int64(len(p.Body)); free > 0 {
 		p.Body = append(p.Body, b[:min(free, int64(len(b)))]...)
 	}
 }

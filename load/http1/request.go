@@ -25,6 +25,18 @@ type Request struct {
 	KeepHeader bool  // the answer's header is needed
 }
 
+// ErrorBody is how many bytes are kept of the body of an answer with status 400 or above, in any
+// case: they say what was wrong.
+const ErrorBody = 200
+
+// Kept is how many bytes of a body to keep, of an answer with this status.
+func Kept(keep int64, status int) int64 {
+	if status >= 400 {
+		return max(keep, ErrorBody)
+	}
+	return keep
+}
+
 // A Field is a line of a header.
 type Field struct {
 	Name  string

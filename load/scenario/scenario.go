@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -93,7 +94,7 @@ func (s *Step) Counts(n int) bool {
 	return s.Measured
 }
 
-const MaxQuoted = 200
+const MaxQuoted = http1.ErrorBody
 
 type compiler struct {
 	base  *url.URL
@@ -327,10 +328,11 @@ func (s *Scenario) Links() int {
 	return n
 }
 
-// Accepts reports whether an answer with this status is a success.
+// Accepts reports whether an answer with this status is a success. After 101 another protocol
+// follows, which nobody here speaks.
 func (s *Step) Accepts(status int) bool {
 	if len(s.Expect) == 0 {
-		return status < 400
+		return status < 400 && status != http.StatusSwitchingProtocols
 	}
 	return slices.Contains(s.Expect, status)
 }
@@ -338,15 +340,27 @@ func (s *Step) Accepts(status int) bool {
 // Want says which statuses are a success.
 func (s *Step) Want() string {
 	if len(s.Expect) == 0 {
-		return "want below 400"
+		return "want below 400, and not 101"
 	}
 	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
 }
 
 // ExpandCommand returns the command line of another generator's load. A mistake is a
 // [*dyno.PlanError].
+//
+// A value is one word of the shell's, whatever is in it: else a space, or a $, would make another
+// command of some settings. So {{.arg.NAME}} stands outside of quotes, unless all values are plain.
 func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
-	t, err := parseText("command", l.Command, newNames(arg, nil))
+	quoted := map[string]string{}
+	for name, value := range arg {
+		if quoted[name] = shellWord(value); quoted[name] != value && inQuotes(l.Command, name) {
+			return "", &dyno.PlanError{
+				Msg: fmt.Sprintf("load command: {{.arg.%s}} is in quotes, and %q is more than a plain word (consider: without the quotes, as dyno quotes it)", name, value),
+				Key: []string{"load", "command"},
+			}
+		}
+	}
+	t, err := parseText("command", l.Command, newNames(quoted, nil))
 	command, ok := t.fixed()
 	if err == nil && !ok {
 		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))

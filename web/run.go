@@ -182,6 +182,9 @@ func (s *Site) detail(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	if err != nil {
 		return err
 	}
+	if picture == nil {
+		return refuse(http.StatusNotFound, "no trial of this run has ended, so there is no picture of it")
+	}
 	w.Header().Set("Content-Type", "application/json")
 	html.PictureJSON(w, picture) // an error is that of who does not read it
 	return nil

@@ -123,6 +123,17 @@ func TestDetail(t *testing.T) {
 	}
 }
 
+// A run of which nothing is known yet has no picture, and that is no mistake of dyno's.
+func TestDetailOfNothing(t *testing.T) {
+	root := t.TempDir()
+	made{}.run(t, filepath.Join(root, "x"), false)
+	s := site(t, root)
+	s.read.picture = func(*store.Dir, float64, float64, int) (*timeline.Picture, error) { return nil, nil }
+	if w := get(t, s, "/runs/x/detail"); w.Code != 404 || !strings.Contains(w.Body.String(), "no picture") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
 // Requests that read much wait for one another, those of one run also where there
 // is a place, and leave when the asker does.
 func TestHeavyRequestsWait(t *testing.T) {

@@ -214,12 +214,22 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 		if s.Ready != "" {
 			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
 		}
+		last = fmt.Errorf("%w%s", last, p.elsewhere())
 		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v", limit, last))
 		if f.cure = cure; limit < whole {
 			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was much sooner: %v", limit.Round(time.Millisecond), last), ""
 		}
 		return f
 	}
+}
+
+// elsewhere says where the subject listens if that is not at its address; "" if it is, or nobody knows.
+func (p *Process) elsewhere() string {
+	addrs := guard.Listens(p.PID)
+	if len(addrs) == 0 || slices.Contains(addrs, p.Addr) {
+		return ""
+	}
+	return "; it listens at " + strings.Join(addrs, ", ")
 }
 
 var errLate = errors.New("not ready in time")

@@ -189,6 +189,11 @@ func TestNeverReady(t *testing.T) {
 		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(3*time.Second)
 	}, Options{})
 	wantError(t, err, "GET /nosuch: 404")
+	if strings.Contains(err.Error(), "it listens at") {
+		t.Errorf("it listens where it was told: %v", err)
+	}
+	_, err = start(t, "elsewhere", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(3 * time.Second) }, Options{})
+	wantError(t, err, "not ready after 3s", "connection refused; it listens at 127.0.0.1:")
 }
 
 func TestNotStarted(t *testing.T) {

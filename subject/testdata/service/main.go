@@ -45,6 +45,8 @@ func main() {
 				os.Stderr.WriteString(line)
 			}
 		}()
+	case "elsewhere":
+		*addr = "127.0.0.1:0"
 	case "port":
 		*addr = "127.0.0.1:" + os.Getenv("PORT")
 	}

@@ -2,8 +2,11 @@ package dyno
 
 import (
 	"encoding/json"
-	"github.com/dynolab/dyno/hist"
+	"regexp"
+	"strings"
 	"time"
+
+	"github.com/dynolab/dyno/hist"
 )
 
 // A Result is the record of one finished trial.
@@ -155,3 +158,12 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	r.Elapsed = hist.Seconds(j.Elapsed)
 	return nil
 }
+
+// FailedLike is what Err has in common with failures that are alike: they may differ in numbers, such
+// as ports and times, and in examples. It is "" of a trial that did not fail.
+func (r *Result) FailedLike() string {
+	text, _, _ := strings.Cut(r.Err, ", such as ")
+	return numbers.ReplaceAllString(text, "")
+}
+
+var numbers = regexp.MustCompile(`[0-9.]+[a-zµ]*`)

@@ -167,6 +167,41 @@ func TestBlockBrokenSetting(t *testing.T) {
 	})
 }
 
+// A run whose first block fails alike in all settings ends, and what nobody was beside is not tried again alone.
+func TestAlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		alone    bool
+		fails    func(n int) bool // of launches, from 1
+		launches int
+		ends     bool
+	}{
+		"beside":           {false, func(int) bool { return true }, 2, true},
+		"alone":            {true, func(int) bool { return true }, 2, true},
+		"one setting only": {true, func(n int) bool { return n%2 == 0 }, 6, false},
+		"later":            {true, func(n int) bool { return n > 2 }, 6, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				start, launches := f.lab.Start, 0
+				f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+					if launches++; c.fails(launches) {
+						return nil, fmt.Errorf("port %d: not ready in 30.%ds", 8000+launches, launches)
+					}
+					return start(ctx, tr, dir, patience)
+				}
+				e := besideExperiment(3)
+				e.Alone = c.alone
+				r := f.run(t.Context(), e)
+				ends := new(AlikeError)
+				if errors.As(r.err, &ends) != c.ends || launches != c.launches || len(r.results) != c.launches {
+					t.Errorf("%v after %d launches and %d results", r.err, launches, len(r.results))
+				}
+			})
+		})
+	}
+}
+
 // A broken setting does not hide that two others have no place beside each other.
 func TestBlockBrokenAndConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"slices"
@@ -29,8 +30,9 @@ type Lab struct {
 // Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a load that is
 // a command; Knobs and CPU are for slices.
 type Hands struct {
-	Prepare func(ctx context.Context, s dyno.Subject) error // makes, and keeps, what Start needs of a subject, such as a build
-	Limit   func(dyno.Limits) error                         // subject.CheckLimits; nil means that any limit can be set
+	Prepare func(ctx context.Context, s dyno.Subject) error           // makes, and keeps, what Start needs of a subject, such as a build
+	Sum     func(ctx context.Context, s dyno.Subject) (string, error) // of a prepared subject's executable; nil means that it is unknown
+	Limit   func(dyno.Limits) error                                   // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
 	// patience is after what time it gives up, if that is before the plan's ready timeout; 0: it is not.
 	Start func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error)
@@ -91,6 +93,27 @@ func Check(e *dyno.Experiment) error {
 	return nil
 }
 
+// OneProgram returns the settings whose program is the baseline's, though just the build differs. Call
+// PrepareAll before.
+func (l *Lab) OneProgram(ctx context.Context, e *dyno.Experiment) (same []dyno.Setting) {
+	settings := e.Levels()
+	sum := func(s dyno.Setting) string {
+		if l.Sum == nil {
+			return ""
+		}
+		sum, _ := l.Sum(ctx, e.Trial(s).Subject)
+		return sum
+	}
+	for _, s := range settings[1:] {
+		if dyno.DifferInBuild(settings[0], s) {
+			if base := sum(settings[0]); base != "" && sum(s) == base {
+				same = append(same, s)
+			}
+		}
+	}
+	return same
+}
+
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
 // PrepareAll checks the limits and prepares the subject of every setting.
@@ -120,7 +143,13 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	if e.Slice > 0 {
 		return l.runSlices(ctx, e, trials, sink)
 	}
-	c := &course{lab: l, e: e, sink: sink, began: time.Now(), broken: map[string]bool{}}
+	c := &course{lab: l, e: e, began: time.Now(), broken: map[string]bool{}}
+	c.sink = func(r *dyno.Result) error {
+		if c.blocks == 1 && r.Trial.For == "" {
+			c.first = append(c.first, r)
+		}
+		return sink(r)
+	}
 	why := ""
 	if why, c.beside = e.WhyAlone(); why != "" {
 		l.alone(why)
@@ -136,6 +165,9 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		if err := c.block(ctx, part); err != nil {
 			return err
 		}
+		if c.blocks == 1 && len(trials) > 0 && len(c.first) == len(part) && alike(c.first) {
+			return &AlikeError{len(part), c.first[0].Err}
+		}
 		if part[0].For == "" && !over {
 			ended := c.ended(part[0].Block)
 			if over = ended != ""; over && l.Over != nil {
@@ -144,6 +176,27 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		}
 	}
 	return nil
+}
+
+// An AlikeError ends a run whose first block failed alike in all settings: the others would, too. Its
+// results have the failures.
+type AlikeError struct {
+	Settings int
+	Err      string // of the first
+}
+
+func (e *AlikeError) Error() string { return e.Short() + ": " + e.Err }
+
+// Short is Error for who was shown the failure.
+func (e *AlikeError) Short() string {
+	if e.Settings == 1 {
+		return "the first trial failed, so the run ends (consider: --resume, when the cause is mended)"
+	}
+	return fmt.Sprintf("all %d settings failed alike in the first block, so the run ends (consider: --resume, when the cause is mended)", e.Settings)
+}
+
+func alike(rs []*dyno.Result) bool {
+	return !slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Err == "" || r.FailedLike() != rs[0].FailedLike() })
 }
 
 // sameBlock is how many of the first trials are of one block.
@@ -177,8 +230,9 @@ type course struct {
 	e      *dyno.Experiment
 	sink   func(*dyno.Result) error
 	began  time.Time
-	blocks int  // that were run
-	beside bool // they run side by side
+	first  []*dyno.Result // of the first block that was run
+	blocks int            // that were run
+	beside bool           // they run side by side
 
 	// What was learnt of blocks side by side:
 	proved  bool            // all settings that are not broken were up together, so that an error is its setting's own
@@ -204,6 +258,15 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	}
 	if ctx.Err() != nil {
 		return c.interrupted(ctx, rs...)
+	}
+	up := func(r *dyno.Result) bool { _, ok := r.Values.Get("ready-sec"); return ok }
+	if c.blocks == 1 && alike(rs) && !slices.ContainsFunc(rs, up) { // nobody was beside another
+		for _, r := range rs {
+			if err := c.sink(r); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))

@@ -100,6 +100,10 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	if err := hands.PrepareAll(cmd.Context(), e); err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
+	base := e.Levels()[0].String()
+	for _, s := range hands.OneProgram(cmd.Context(), e) {
+		notef(cmd, "%s", words.OneProgram(base, s.String()))
+	}
 	return hands, release, nil
 }
 
@@ -167,6 +171,9 @@ const pageFile = "report.html"
 
 // conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
+	if lost := dir.Rescue(); !errors.Is(err, store.ErrLost) {
+		err = errors.Join(err, lost)
+	}
 	reading := progress.Reading(cmd.ErrOrStderr())
 	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
 	f, e := findings.Read(dir, findings.Options{})
@@ -176,6 +183,9 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 	reading.Close()
 	if e != nil {
 		return errors.Join(err, e)
+	}
+	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) && o.form() == "text" { // and the progress has shown it
+		return errors.New(alike.Short())
 	}
 	switch {
 	case !errors.Is(err, errInterrupted):

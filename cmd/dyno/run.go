@@ -55,7 +55,8 @@ environment variables, in --vary too, may have them as well.
     dyno run ./cmd/server --vary rev=main,HEAD --threshold 'change(p99) < 5%' --threshold 'failures == 0'
     dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
-KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...),
+KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...; of
+GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and their like the build has it too),
 arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency.
 A level with a comma is quoted, flags with spaces too:
 --vary 'build="-tags=a,b",-pgo=off'. Limits need Linux, and root or a control group

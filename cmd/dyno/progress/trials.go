@@ -23,6 +23,8 @@ type Trials struct {
 	within       time.Duration // most time for trials that are compared; 0 means any
 	began        time.Time     // this session
 
+	failures map[string]int // the first trial of each, in this session
+
 	done    int // in this session
 	took    time.Duration
 	trials  []underWay // in the order of settings
@@ -49,7 +51,7 @@ func NewTrials(w io.Writer, e *dyno.Experiment, known, least int) *Trials {
 
 // newTrials shows a run of which so many trials are known. least is as in lab.Hands.
 func newTrials(e *dyno.Experiment, known, least int) *Trials {
-	p := &Trials{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now()}
+	p := &Trials{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now(), failures: map[string]int{}}
 	if e.Sequential() && e.Within == 0 {
 		p.within, p.least = time.Duration(dyno.DefaultWithin), least
 	}
@@ -253,7 +255,13 @@ func (p *Trials) End(r *dyno.Result) {
 	}
 	p.erase()
 	name := strings.Join(p.name(underWay{Trial: &r.Trial}), " ")
+	like := r.FailedLike()
+	if first, ok := p.failures[like]; ok {
+		fmt.Fprintf(p.w, "%s: failed as trial %d did\n", name, first)
+		return
+	}
 	if r.Err != "" {
+		p.failures[like] = r.Trial.N
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
 		return
 	}

@@ -44,11 +44,17 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	if k.trial.lab.Inspect == nil || k.target.PID == 0 || ctx.Err() != nil {
 		return
 	}
+	if k.target.Socket != "" && k.trial.givenUp() {
+		k.target.Socket = ""
+		k.warnings.Add(dyno.WarnNotInjected, "the injected probe is given up, as it does not answer: measured from outside only")
+	}
+	asked := time.Now()
 	l, err := k.trial.lab.Inspect(k.target.PID, k.target.Socket)
 	if err == nil {
 		err = inspect(l)
 		l.Close()
 	}
+	k.trial.silent(err, time.Since(asked))
 	// A subject that died fails its trial with a better error.
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errors.ErrUnsupported) {
 		k.warnings.Add(dyno.WarnSnapshot, "%v", err)

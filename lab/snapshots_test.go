@@ -130,6 +130,35 @@ func TestInspectionFails(t *testing.T) {
 	}
 }
 
+// An injected probe that does not answer is given up after two time-outs: each keeps the trial
+// waiting. What takes a minute is not asked a second time.
+func TestSilentProbeIsGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		take  time.Duration // until a time-out
+		asked int
+	}{"short": {5 * time.Second, 2}, "long": {time.Minute, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := looking(fakeInspector{})
+			f.lab.Dir = func(int) (string, error) { return t.TempDir(), nil }
+			asked, outside := 0, 0
+			f.lab.Inspect = func(_ int, socket string) (Inspector, error) {
+				if socket == "" {
+					outside++
+					return fakeInspector{f: f, rss: new(float64)}, nil
+				}
+				asked++
+				time.Sleep(c.take)
+				return nil, fmt.Errorf("ask injected probe: %w", os.ErrDeadlineExceeded)
+			}
+			r := f.lab.Trial(t.Context(), leaking())
+			last := r.Warnings[len(r.Warnings)-1]
+			if asked != c.asked || outside == 0 || r.Err != "" || !strings.Contains(last.Text, "is given up") {
+				t.Errorf("%s: asked %d times, %d from outside, error %q, warnings %q", name, asked, outside, r.Err, r.Warnings)
+			}
+		})
+	}
+}
+
 // In a trial ForMemory nothing is forced before the rest is over, and then memory is
 // given back and left to settle.
 func TestMemoryTrial(t *testing.T) {

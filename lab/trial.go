@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -41,7 +42,31 @@ type trial struct {
 	meter  *load.Meter
 	beside *besides      // nil if it runs alone
 	began  time.Duration // of a trial beside others: when its window did, of the load's own time
+
+	silences atomic.Int32 // time-outs of the injected probe
 }
+
+// mostSilences is after how many time-outs an injected probe is given up: each keeps the trial
+// waiting, longPatience those of questions that may take long.
+const (
+	mostSilences = 2
+	longPatience = 30 * time.Second
+)
+
+// silent counts a time-out of the injected probe, after which it took so long to fail. A long one
+// is enough.
+func (t *trial) silent(err error, took time.Duration) {
+	switch {
+	case !probe.IsTimeout(err):
+	case took > longPatience:
+		t.silences.Add(mostSilences)
+	default:
+		t.silences.Add(1)
+	}
+}
+
+// givenUp reports whether the injected probe is not to be asked any more.
+func (t *trial) givenUp() bool { return t.silences.Load() >= mostSilences }
 
 // Trial runs one trial, alone. It always returns a result, and stops what it started.
 func (l *Lab) Trial(ctx context.Context, plan dyno.Trial) *dyno.Result {

@@ -67,6 +67,9 @@ func newWindow(t *trial, running *Running) *window {
 // open starts the probes and returns when each has taken its first reading. The probe of the trial's
 // purpose begins first and ends last: no other sees what it does then, such as a forced collection.
 func (w *window) open(ctx context.Context) error {
+	if w.trial.givenUp() {
+		w.target.Socket = ""
+	}
 	for _, r := range w.trial.beside.alive() {
 		if r.Target.PID != w.target.PID {
 			w.target.Beside = append(w.target.Beside, r.Target.PID)
@@ -112,6 +115,9 @@ func (w *window) begin(ctx context.Context, names []string) error {
 		watching.Go(func() {
 			defer target.Begun() // also if the probe fails at once
 			reading, err := p.Watch(watch, target)
+			if name == "runtime" {
+				w.trial.silent(err, 0)
+			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			switch {

@@ -5,13 +5,13 @@ package goruntime
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno/probe"
@@ -22,8 +22,7 @@ import (
 // before the "ok" of a trace.
 type Client struct {
 	Socket string
-	Time   time.Duration // instead of answerTime; 0 means that
-	conn   net.Conn      // nil before the first command and after an error
+	conn   net.Conn // nil before the first command and after an error
 	r      *bufio.Reader
 	answer []byte
 }
@@ -35,6 +34,14 @@ const (
 	ProfileTime = time.Minute // for one profile, a collection of a large heap included
 	AnswerMost  = 256 << 20   // bytes; a profile may be large
 )
+
+// limitOf is how long a command may take.
+func limitOf(command string) time.Duration {
+	if command == "gc" || command == "free" || command == "cpu stop" || strings.HasPrefix(command, "profile ") {
+		return ProfileTime
+	}
+	return answerTime
+}
 
 type refusal string
 
@@ -61,8 +68,7 @@ func (c *Client) try(command string) (err error) {
 			c.Close()
 		}
 	}()
-	limit := cmp.Or(c.Time, answerTime)
-	if err := c.send(command, limit); err != nil {
+	if err := c.send(command, limitOf(command)); err != nil {
 		return err
 	}
 	word, n, err := c.head()
@@ -122,7 +128,7 @@ func (c *Client) Stream(ctx context.Context, command string, limit time.Duration
 	begun()
 	conn := c.conn
 	defer context.AfterFunc(ctx, func() {
-		conn.SetDeadline(time.Now().Add(cmp.Or(c.Time, answerTime)))
+		conn.SetDeadline(time.Now().Add(answerTime))
 		io.WriteString(conn, "stop\n")
 	})()
 	for {

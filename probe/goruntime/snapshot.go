@@ -24,8 +24,9 @@ func OpenLook(pid int, socket string) (*Look, error) {
 	}
 	l := &Look{pid: pid}
 	if socket != "" {
-		l.inside = &Client{Socket: socket, Time: ProfileTime}
-		if _, err := l.inside.Ask("hello"); err != nil {
+		l.inside = &Client{Socket: socket}
+		// Before what may take a minute: what a probe that is awake answers at once.
+		if _, err := l.inside.Ask("metrics brief"); err != nil {
 			return nil, fmt.Errorf("look at process %d: %w", pid, err)
 		}
 	}

@@ -52,7 +52,7 @@ func mayAsk(t probe.Target) error {
 
 // Watch returns the profiles that could be taken, with warnings for others; none is an error.
 func (Profiles) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
-	var from profiler = &injected{goruntime.Client{Socket: t.Socket, Time: goruntime.ProfileTime}}
+	var from profiler = &injected{goruntime.Client{Socket: t.Socket}}
 	err := mayAsk(t)
 	if t.Pprof != "" {
 		from, err = newRemote(t)
@@ -188,6 +188,9 @@ func (w *profileWatch) difference(name string, length time.Duration) {
 type injected struct{ goruntime.Client }
 
 func (p *injected) rates(names []string) (bool, error) {
+	if _, err := p.Ask("metrics brief"); err != nil { // before what may take a minute
+		return false, err
+	}
 	for _, knob := range []struct {
 		name string
 		to   int

@@ -29,6 +29,7 @@ const (
 	// two the runtime takes some 0.1 s.
 	remotePart  = 2 * time.Second
 	remoteGrace = 30 * time.Second // beyond the time that an answer takes by itself
+	wakeTime    = 5 * time.Second  // for any answer at all
 )
 
 // newRemote asks as the load does: past any proxy.
@@ -82,15 +83,25 @@ func (r *remote) get(page, query string, takes time.Duration) (p *profile.Profil
 	return p, err
 }
 
-// rates are the service's own.
-func (r *remote) rates([]string) (bool, error) { return false, nil }
+// rates are the service's own. It is asked whether it answers at all, before what may take a minute.
+func (r *remote) rates([]string) (bool, error) { return false, r.awake() }
+
+func (r *remote) awake() error {
+	client := *r.client
+	client.Timeout = wakeTime
+	resp, err := client.Head(r.base.String())
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close() // whatever it says of that page
+}
 
 func (r *remote) take(name string) (*profile.Profile, error) {
 	query := ""
 	if name == "heap" {
 		query = "gc=1"
 	}
-	return r.get(name, query, goruntime.ProfileTime)
+	return r.get(name, query, goruntime.ProfileTime-remoteGrace)
 }
 
 func (r *remote) startCPU() error { return nil }

@@ -60,6 +60,9 @@ func remoteTrace(t probe.Target, w io.Writer) error {
 		return err
 	}
 	defer from.Close()
+	if err := from.awake(); err != nil {
+		return err
+	}
 	t.Begin()
 	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
 	return from.page("trace", query, t.Length, func(body io.Reader) error {

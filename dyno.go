@@ -325,7 +325,7 @@ type Step struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     string            `json:"body,omitempty"`
 	BodyFile string            `json:"body_file,omitempty"` // sent as it is, instead of Body
-	Expect   []int             `json:"expect,omitempty"`    // statuses that are success; none means below 400, without 101
+	Expect   []int             `json:"expect,omitempty"`    // statuses that are success; none means below 400, and 101 only with an Upgrade header
 	Capture  map[string]string `json:"capture,omitempty"`   // name → jq expression on a JSON body, "header:NAME" or "cookie:NAME"
 	Measure  *bool             `json:"measure,omitempty"`   // nil: steps of the loop are, others are not
 	Parallel Parallel          `json:"parallel,omitzero"`   // requests at the same time; the client goes on when all are answered

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -78,6 +79,8 @@ func badStatus(status int) failure {
 		f.cure = "less load; the service's log may say why"
 	case status == 400:
 		f.cure = "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
+	case status == http.StatusSwitchingProtocols:
+		f.cure = "an Upgrade header in the step, if it is to switch protocols; nothing asked for that"
 	}
 	return f
 }

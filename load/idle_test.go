@@ -94,7 +94,8 @@ func TestEnginesIdleConnections(t *testing.T) {
 	}
 }
 
-// 101 ends the answer: what follows is not HTTP, and has no end.
+// 101 ends the answer: what follows is not HTTP, and has no end. It is a success only of a step that
+// asked for another protocol.
 func TestEnginesSwitchingProtocols(t *testing.T) {
 	for _, e := range engines(t) {
 		if e.tls || e.http == "2" {
@@ -107,8 +108,13 @@ func TestEnginesSwitchingProtocols(t *testing.T) {
 				io.Copy(io.Discard, c)
 			})
 			rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 3, Timeout: seconds(10)}), nil, Options{}, e.choose)
-			if err == nil || rec.Statuses[101] != 3 || rec.Failed != 3 {
-				t.Errorf("statuses %v, failures %v, %v", rec.Statuses, rec.Failures, err)
+			if err == nil || rec.Failures["status 101"] != 3 {
+				t.Errorf("unasked: statuses %v, failures %v, %v", rec.Statuses, rec.Failures, err)
+			}
+			ask := dyno.Step{Path: "/", Headers: map[string]string{"Connection": "Upgrade", "upgrade": "x"}}
+			rec, err = run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 3, Timeout: seconds(10), Client: dyno.Client{Loop: []dyno.Step{ask}}}), nil, Options{}, e.choose)
+			if err != nil || rec.Statuses[101] != 3 || rec.Failed != 0 {
+				t.Errorf("asked: statuses %v, failures %v, %v", rec.Statuses, rec.Failures, err)
 			}
 		})
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
-	"github.com/dynolab/dyno/load/scenario"
 )
 
 func fixture(t testing.TB, name string) []byte {
@@ -276,23 +275,6 @@ func TestCommandCancelled(t *testing.T) {
 	rec, err := Run(ctx, "http://127.0.0.1:1", dyno.Load{Command: "x"}, nil, Options{Tool: tool, Options: load.Options{End: func() { ended = true }}})
 	if err != died || rec != nil || !ended {
 		t.Errorf("%+v, %v, ended %v", rec, err, ended)
-	}
-}
-
-// A value is one word, or two settings would not run the same command.
-func TestCommandQuotes(t *testing.T) {
-	for _, c := range []struct{ command, value, want string }{
-		{"hey {{.arg.x}} $DYNO_URL", "a b", "hey 'a b' $DYNO_URL"},
-		{"hey {{.arg.x}}", "$(touch it)'s", `hey '$(touch it)'\''s'`},
-		{"hey '{{.arg.x}}'", "-c=4", "hey '-c=4'"},
-		{"hey -q {{.arg.x}}", "", "hey -q ''"},
-		{`hey "it's {{.arg.x}}"`, "a b", ""},
-		{`hey "it's" {{.arg.x}}`, "a b", `hey "it's" 'a b'`},
-	} {
-		got, err := scenario.ExpandCommand(&dyno.Load{Command: c.command}, map[string]string{"x": c.value})
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s of %q: %s, %v, want %s", c.command, c.value, got, err, c.want)
-		}
 	}
 }
 

@@ -328,45 +328,24 @@ func (s *Scenario) Links() int {
 	return n
 }
 
-// Accepts reports whether an answer with this status is a success. After 101 another protocol
-// follows, which nobody here speaks.
+// Accepts reports whether an answer with this status is a success.
 func (s *Step) Accepts(status int) bool {
 	if len(s.Expect) == 0 {
-		return status < 400 && status != http.StatusSwitchingProtocols
+		return status < 400 && (status != http.StatusSwitchingProtocols || s.upgrades())
 	}
 	return slices.Contains(s.Expect, status)
+}
+
+// upgrades reports whether the step asks for another protocol. A service that switches to one
+// unasked (RFC 9110, section 7.8) has not answered.
+func (s *Step) upgrades() bool {
+	return slices.ContainsFunc(s.fields, func(f headerText) bool { return strings.EqualFold(f.name, "Upgrade") })
 }
 
 // Want says which statuses are a success.
 func (s *Step) Want() string {
 	if len(s.Expect) == 0 {
-		return "want below 400, and not 101"
+		return "want below 400"
 	}
 	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
-}
-
-// ExpandCommand returns the command line of another generator's load. A mistake is a
-// [*dyno.PlanError].
-//
-// A value is one word of the shell's, whatever is in it: else a space, or a $, would make another
-// command of some settings. So {{.arg.NAME}} stands outside of quotes, unless all values are plain.
-func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
-	quoted := map[string]string{}
-	for name, value := range arg {
-		if quoted[name] = shellWord(value); quoted[name] != value && inQuotes(l.Command, name) {
-			return "", &dyno.PlanError{
-				Msg: fmt.Sprintf("load command: {{.arg.%s}} is in quotes, and %q is more than a plain word (consider: without the quotes, as dyno quotes it)", name, value),
-				Key: []string{"load", "command"},
-			}
-		}
-	}
-	t, err := parseText("command", l.Command, newNames(quoted, nil))
-	command, ok := t.fixed()
-	if err == nil && !ok {
-		err = fmt.Errorf("command %q: only {{.arg.NAME}} has a value in it", shorten(l.Command))
-	}
-	if err != nil {
-		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
-	}
-	return command, nil
 }

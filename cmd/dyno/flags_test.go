@@ -122,7 +122,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"dir", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
-	watched := []string{"pid", "process", "none"} // what dyno watch is told on its command line, and a run's plan lacks
+	watched := []string{"pid", "process", "none", "more"} // what dyno watch is told on its command line, or --resume --more, and a run's plan lacks
 	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {

@@ -99,7 +99,7 @@ func TestMake(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := machine(t, c.groups, c.mounts, c.files...)
-			group, err := Make(filepath.Join(root, "proc"), "dyno-x", c.limits)
+			group, err := Make(filepath.Join(root, "proc"), "dyno-x", c.limits, func(string) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,8 +20,9 @@ type Group struct {
 	Limits
 	Command []string // makes a scope of systemd and runs another command in it; nil if directories were made
 
-	dirs []string
-	of   map[string]string // the directory that has a controller
+	claim func(dir string)
+	dirs  []string
+	of    map[string]string // the directory that has a controller
 }
 
 func (l Limits) needs(controller string) bool {
@@ -29,9 +30,10 @@ func (l Limits) needs(controller string) bool {
 }
 
 // Make makes the directories of a group, without setting the limits. Controllers that no limit needs
-// are taken where they are, so that all groups are accounted alike. proc is /proc.
-func Make(proc, name string, l Limits) (*Group, error) {
-	g := &Group{Limits: l, of: map[string]string{}}
+// are taken where they are, so that all groups are accounted alike. proc is /proc. claim is told of
+// each directory before it is made.
+func Make(proc, name string, l Limits, claim func(dir string)) (*Group, error) {
+	g := &Group{Limits: l, claim: claim, of: map[string]string{}}
 	if err := g.make(proc, name); err != nil {
 		return nil, errors.Join(err, g.Remove())
 	}
@@ -138,6 +140,7 @@ func offer(dir string, controllers []string, enable bool) error {
 // mkdir makes a group, unless another controller of the same hierarchy has made it.
 func (g *Group) mkdir(dir string, controllers ...string) error {
 	if !slices.Contains(g.dirs, dir) {
+		g.claim(dir)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return fmt.Errorf("make a control group in %s: %w", filepath.Dir(dir), bare(err))
 		}
@@ -261,17 +264,24 @@ const removeIn = 10 * time.Second
 func (g *Group) Remove() error {
 	var errs []error
 	for _, dir := range g.dirs {
-		err := removeGroup(dir)
-		for late := time.Now().Add(removeIn); err != nil && time.Now().Before(late); {
-			time.Sleep(5 * time.Millisecond)
-			err = removeGroup(dir)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("remove the control group %s: %w", dir, err))
-		}
+		errs = append(errs, Remove(dir))
 	}
 	g.dirs = nil
 	return errors.Join(errs...)
+}
+
+// Remove kills what is left in a group's directory, and in those below it, and removes them. It need
+// not exist.
+func Remove(dir string) error {
+	err := removeGroup(dir)
+	for late := time.Now().Add(removeIn); err != nil && time.Now().Before(late); {
+		time.Sleep(5 * time.Millisecond)
+		err = removeGroup(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the control group %s: %w", dir, err)
+	}
+	return nil
 }
 
 func removeGroup(dir string) error {

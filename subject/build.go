@@ -53,8 +53,10 @@ type Builder struct {
 	scratch atomic.Int64 // numbers names in dir
 }
 
-// NewBuilder makes a private folder below parent; "" means the system's for temporary files.
+// NewBuilder makes a private folder below parent; "" means the system's for temporary files. Before,
+// it collects what a dyno that was killed with its guards has left.
 func NewBuilder(parent string) (*Builder, error) {
+	guard.Collect()
 	if parent == "" {
 		parent = os.TempDir()
 	}
@@ -84,6 +86,9 @@ func NewBuilder(parent string) (*Builder, error) {
 // Close removes the worktrees and the private folder with the executables.
 func (b *Builder) Close() error {
 	b.guard.Stop(0)
+	if b.guard.Broken != "" {
+		fmt.Fprintf(os.Stderr, "dyno: the supervisor of the builds %s; what it was to remove is removed now\n", b.guard.Broken)
+	}
 	for _, list := range b.lists {
 		os.Remove(list) // if it is empty, as git does
 	}

@@ -285,8 +285,7 @@ func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (str
 	}
 	list := filepath.Join(common, "worktrees")
 	b.lists = append(b.lists, list)
-	b.guard.RemoveInEnd(filepath.Join(list, filepath.Base(tree)))
-	b.guard.RemoveInEnd(tree)
+	b.guard.RemoveInEnd(tree, filepath.Join(list, filepath.Base(tree)))
 	// --force: git may have an entry without a folder after a crash.
 	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
 	return tree, err

@@ -31,6 +31,8 @@ type Job struct {
 	Scratch []string // directories to make, and to remove with all that is in them in the end; absolute
 	CPUs    []int    // on Linux, the program and what it starts are pinned to these; none means all
 	Confine *Confinement
+
+	Ledger string // Start's own
 }
 
 // A Confinement asks for a control group for the program; nil leaves it in dyno's.
@@ -57,7 +59,8 @@ type Tree struct {
 	PID  int           // of the program
 	Done chan struct{} // closed when no process is left, all output is written and the directories are removed
 
-	ending // valid when Done is closed
+	ending        // valid when Done is closed
+	Broken string // valid when Done is closed: what became of its supervisor, and so of the program; "" if it ended as it should
 	supervision
 }
 

@@ -14,6 +14,10 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	stoppedLook = 10 * time.Millisecond
+	if dir := os.Getenv("DYNO_TEST_GUARD_VICTIM"); dir != "" {
+		victim(dir)
+	}
 	os.Exit(m.Run())
 }
 
@@ -54,7 +58,7 @@ func TestNoGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := machine(t, c.groups, c.mounts, c.files...)
-			_, err := makeGroup(&Confinement{Limits: cgroup.Limits{Memory: 64 << 20}, Name: "memory=64MiB", Proc: filepath.Join(root, "proc")}, nil)
+			_, err := makeGroup(&Confinement{Limits: cgroup.Limits{Memory: 64 << 20}, Name: "memory=64MiB", Proc: filepath.Join(root, "proc")}, nil, ledger{})
 			wantError(t, err, append(c.want, "cannot set the limit memory=64MiB", "there is no systemd-run", "(consider: run dyno as root")...)
 			if left, _ := filepath.Glob(filepath.Join(root, "cg/*/dyno-*")); len(left) > 0 {
 				t.Errorf("left %q", left)

@@ -80,8 +80,8 @@ func become() error {
 }
 
 // makeGroup makes a control group: directories or, if that fails, a scope of systemd.
-func makeGroup(c *Confinement, env []string) (*cgroup.Group, error) {
-	g, err := cgroup.Make(c.Proc, filepath.Base(TempName("/")), c.Limits)
+func makeGroup(c *Confinement, env []string, l ledger) (*cgroup.Group, error) {
+	g, err := cgroup.Make(c.Proc, filepath.Base(TempName("/")), c.Limits, func(dir string) { l.note(entry{Group: dir}) })
 	if err == nil {
 		if err = g.SetLimits(); err == nil {
 			return g, nil

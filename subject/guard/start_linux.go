@@ -12,8 +12,11 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A supervision is the connection to a supervisor. Errors of orders do not matter: a supervisor
@@ -22,6 +25,9 @@ type supervision struct {
 	mu      sync.Mutex // of orders
 	orders  *gob.Encoder
 	control *os.File // the supervisor's standard input
+
+	supervisor *os.Process
+	stopped    atomic.Bool // the supervisor was, from outside
 }
 
 func (s *supervision) send(o order) error {
@@ -35,8 +41,11 @@ func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}
 // Kill begins to end the tree, and does not wait.
 func (s *supervision) Kill() { s.control.Close() }
 
-// RemoveInEnd has a path, which need not exist, removed in the end.
-func (s *supervision) RemoveInEnd(path string) { s.send(order{Remove: path}) }
+// RemoveInEnd has a path removed in the end, after others that belong to it. None need exist; if path
+// does, it is this process's alone.
+func (s *supervision) RemoveInEnd(path string, with ...string) {
+	s.send(order{Remove: path, With: with})
+}
 
 // Start starts a supervisor that does the job.
 func Start(j Job, o IO) (*Tree, error) {
@@ -46,6 +55,10 @@ func Start(j Job, o IO) (*Tree, error) {
 	var held *os.File
 	if o.Before != nil {
 		held = o.Before.control // which then has no end before this supervisor ends
+	}
+	j.Ledger = ledgerPath()
+	if j.Path != "" && j.Ledger != "" {
+		j.Env = marked(j.Env, j.Ledger)
 	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{supervisorName},
@@ -72,7 +85,8 @@ func Start(j Job, o IO) (*Tree, error) {
 	t := &Tree{Done: make(chan struct{}), supervision: supervision{control: control, orders: gob.NewEncoder(control)}}
 	t.send(order{Job: &j, Direct: o.File != nil}) // an error is that the supervisor has ended: see follow
 	started := make(chan error, 1)
-	go t.follow(cmd, report, o, started)
+	t.supervisor = cmd.Process
+	go t.follow(cmd, report, o, started, j.Ledger)
 	if err := <-started; err != nil {
 		t.Stop(0)
 		return nil, err
@@ -80,9 +94,46 @@ func Start(j Job, o IO) (*Tree, error) {
 	return t, nil
 }
 
-func (t *Tree) follow(cmd *exec.Cmd, report io.Reader, o IO, started chan<- error) {
+// watch kills a supervisor that was stopped: it serves nobody, and its program waits for room in its
+// pipes. It looks twice, as all of dyno may have been stopped, and go on one by one.
+func (t *Tree) watch(ended <-chan struct{}) {
+	tick := time.NewTicker(stoppedLook)
+	defer tick.Stop()
+	for before := false; ; {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		var child unix.Siginfo
+		err := unix.Waitid(unix.P_PID, t.supervisor.Pid, &child, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		now := err == nil && child.Signo != 0
+		if now && before {
+			t.stopped.Store(true)
+			t.supervisor.Kill()
+		}
+		before = now
+	}
+}
+
+var stoppedLook = time.Second // a test has no time
+
+func (t *Tree) follow(cmd *exec.Cmd, report io.Reader, o IO, started chan<- error, ledger string) {
 	defer close(t.Done)
-	defer cmd.Wait() // closes the pipes
+	ended := make(chan struct{})
+	go t.watch(ended)
+	defer func() {
+		cmd.Wait() // closes the pipes
+		close(ended)
+		if cmd.ProcessState.Success() {
+			return
+		}
+		t.Broken = fmt.Sprintf("ended: %v (consider: the kernel's log, if memory was short)", cmd.ProcessState)
+		if t.stopped.Load() {
+			t.Broken = "was stopped from outside (SIGSTOP), and then killed"
+		}
+		collect(ledger)
+	}()
 	defer func() {
 		select {
 		case started <- errors.New("start supervisor: it ended at once"):

@@ -27,11 +27,11 @@ type supervision struct {
 	paths []string // to be removed
 }
 
-// RemoveInEnd has a path, which need not exist, removed in the end.
-func (s *supervision) RemoveInEnd(path string) {
+// RemoveInEnd has a path removed in the end, after others that belong to it. None need exist.
+func (s *supervision) RemoveInEnd(path string, with ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.paths = append(s.paths, path)
+	s.paths = append(append(s.paths, with...), path)
 }
 
 func (s *supervision) terminate(grace time.Duration) {
@@ -105,6 +105,9 @@ func (t *Tree) end() {
 	}
 	close(t.Done)
 }
+
+// Collect does nothing here: what a dyno that was killed leaves stays.
+func Collect() {}
 
 // This system does not tell who listens on a port, and processes are not pinned.
 

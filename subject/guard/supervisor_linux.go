@@ -50,6 +50,7 @@ type order struct {
 	Job    *Job
 	Direct bool // the job's standard output is directFile
 	Remove string
+	With   []string      // to be removed before
 	Stop   time.Duration // SIGTERM now, SIGKILL so much later
 }
 
@@ -109,7 +110,8 @@ func supervise() {
 	if !ok || first.Job == nil {
 		return
 	}
-	s := &supervisor{orders: orders}
+	s := &supervisor{orders: orders, ledger: openLedger(first.Job.Ledger)}
+	defer s.ledger.close()
 	if err := s.run(first.Job, first.Direct); err != nil {
 		sendFrame(frameFailed, err.Error())
 	}
@@ -118,16 +120,15 @@ func supervise() {
 			fmt.Fprintln(os.Stderr, "dyno:", err)
 		}
 	}
-	for _, path := range s.paths {
-		if err := remove(path); err != nil {
-			fmt.Fprintln(os.Stderr, "dyno:", err)
-		}
+	for _, e := range s.paths {
+		e.remove()
 	}
 }
 
 type supervisor struct {
 	orders <-chan order
-	paths  []string
+	ledger ledger
+	paths  []entry
 	group  *cgroup.Group    // of the program; nil if it needs none
 	pid    int              // of the program; 0 when it has ended
 	asked  bool             // to end, while it lived
@@ -136,7 +137,9 @@ type supervisor struct {
 
 func (s *supervisor) obey(o order) {
 	if o.Remove != "" {
-		s.paths = append(s.paths, o.Remove)
+		e := entry{Path: o.Remove, With: o.With}
+		s.ledger.note(e)
+		s.paths = append(s.paths, e)
 	}
 	if o.Stop > 0 && s.pid != 0 {
 		s.ask()
@@ -152,14 +155,15 @@ func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 // when the orders end.
 func (s *supervisor) run(j *Job, direct bool) error {
 	for _, dir := range j.Scratch {
+		s.ledger.note(entry{Path: dir})
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		s.paths = append(s.paths, dir)
+		s.paths = append(s.paths, entry{Path: dir})
 	}
 	if j.Confine != nil {
 		var err error
-		if s.group, err = makeGroup(j.Confine, j.Env); err != nil {
+		if s.group, err = makeGroup(j.Confine, j.Env, s.ledger); err != nil {
 			return err
 		}
 	}

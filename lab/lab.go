@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -185,10 +186,18 @@ type AlikeError struct {
 	Err      string // of the first
 }
 
-func (e *AlikeError) Error() string { return e.Short() + ": " + e.Err }
+func (e *AlikeError) Error() string { return e.what() + ": " + e.Err }
 
-// Short is Error for who was shown the failure.
-func (e *AlikeError) Short() string {
+// Rest is Error for who was shown the first line of Err.
+func (e *AlikeError) Rest() string {
+	_, lines, ok := strings.Cut(e.Err, "\n")
+	if !ok {
+		return e.what()
+	}
+	return e.what() + "; it said:\n" + lines
+}
+
+func (e *AlikeError) what() string {
 	if e.Settings == 1 {
 		return "the first trial failed, so the run ends (consider: --resume, when the cause is mended)"
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -328,5 +329,28 @@ func TestTextTamesTerminal(t *testing.T) {
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// What failed alike is listed once, and the last words of the subject are said once, though its port
+// and the time of its log differ from launch to launch.
+func TestFailedAlike(t *testing.T) {
+	var failed []*dyno.Result
+	for i, setting := range []string{"100", "50", "50", "100", "50"} {
+		n := i + 1
+		err := fmt.Sprintf("subject is not ready: dial tcp 127.0.0.1:%d: refused\nlast lines of its stderr:\n\t10:00:0%d no config", 40000+n, n)
+		if n == 5 {
+			err = "subject ended: exit status 3"
+		}
+		failed = append(failed, &dyno.Result{Trial: dyno.Trial{N: n, Setting: dyno.Setting{{Factor: "GOGC", Value: setting}}}, Err: err})
+	}
+	got := tables.Failures(&compare.Table{Failed: failed})
+	want := []tables.Failed{
+		{What: "trials 1, 4 GOGC=100", Lines: []string{"subject is not ready: dial tcp 127.0.0.1:40001: refused", "last lines of its stderr:", "\t10:00:01 no config"}},
+		{What: "trials 2, 3 GOGC=50", Lines: []string{"subject is not ready: dial tcp 127.0.0.1:40002: refused"}},
+		{What: "trial 5 GOGC=50", Lines: []string{"subject ended: exit status 3"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

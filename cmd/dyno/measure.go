@@ -185,7 +185,7 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 		return errors.Join(err, e)
 	}
 	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) && o.form() == "text" { // and the progress has shown it
-		return errors.New(alike.Short())
+		return errors.New(alike.Rest())
 	}
 	switch {
 	case !errors.Is(err, errInterrupted):

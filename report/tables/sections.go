@@ -56,29 +56,28 @@ func (v *View) Lasting() (out []layout.Section) {
 	return out
 }
 
-// Failures lists the failed trials, those that failed alike once.
+// Failures lists the failed trials, those of a setting that failed alike once. The last words of the
+// subject are with the first setting only that failed so.
 func Failures(t *compare.Table) []Failed {
 	type alike struct{ setting, err string }
 	var keys []alike
-	numbers := map[alike][]string{}
+	var out []Failed
+	numbers, said := map[alike][]string{}, map[string]bool{}
 	for _, f := range t.Failed {
-		key := alike{f.Trial.Setting.String(), f.Err}
-		if numbers[key] == nil {
-			keys = append(keys, key)
+		first, _, _ := strings.Cut(varying.ReplaceAllString(f.Err, ""), "\n")
+		key := alike{f.Trial.Setting.String(), first}
+		if lines := layout.CleanLines(f.Err); numbers[key] == nil {
+			if said[first] {
+				lines = lines[:1]
+			}
+			said[first] = true
+			keys, out = append(keys, key), append(out, Failed{Lines: lines})
 		}
 		numbers[key] = append(numbers[key], strconv.Itoa(f.Trial.N))
 	}
-	var out []Failed
-	for _, key := range keys {
-		trials := "trial"
-		if len(numbers[key]) > 1 {
-			trials += "s"
-		}
-		trials += " " + strings.Join(numbers[key], ", ")
-		if key.setting != "" {
-			trials += " " + key.setting
-		}
-		out = append(out, Failed{trials, layout.CleanLines(key.err)})
+	for i, key := range keys {
+		plural := map[bool]string{true: "s"}[len(numbers[key]) > 1]
+		out[i].What = strings.TrimSpace("trial" + plural + " " + strings.Join(numbers[key], ", ") + " " + key.setting)
 	}
 	return out
 }

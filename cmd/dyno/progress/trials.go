@@ -262,7 +262,8 @@ func (p *Trials) End(r *dyno.Result) {
 	}
 	if r.Err != "" {
 		p.failures[like] = r.Trial.N
-		fmt.Fprintf(p.w, "%s: failed: %s\n", name, r.Err)
+		first, _, _ := strings.Cut(r.Err, "\n") // the report has the last lines of the subject, once
+		fmt.Fprintf(p.w, "%s: failed: %s\n", name, first)
 		return
 	}
 	requests := ""

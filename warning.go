@@ -31,6 +31,7 @@ const (
 	WarnRequestsKept  WarningKind = "requests-kept"
 	WarnSlowest       WarningKind = "slowest-unknown" // timeouts rank as the slowest
 	WarnCommand       WarningKind = "load-command"    // its output is not understood, or lacks something
+	WarnTemplate      WarningKind = "template"        // in a file that is sent as it is
 )
 
 // The kinds of warnings of a subject and the look at it.

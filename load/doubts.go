@@ -19,6 +19,7 @@ const (
 )
 
 func (r *runner) doubt(rec *Record, sum *totals) {
+	rec.Warnings = append(rec.Warnings, r.scenario.Warnings...)
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
 		rec.Warnings.Add(dyno.WarnOtherFailures, "requests that are not measured failed: %s", causes(sum.asides, ""))

@@ -71,6 +71,8 @@ func TestLoadFlags(t *testing.T) {
 			dyno.Load{Command: "wrk x", Idle: 1e9, MaxFailures: &none}},
 		{"a body instead of a file", "load: {body_file: x}", []string{"--body", "b"},
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", Body: "b"}}}}},
+		{"a file", "load: {body: x}", []string{"--body", "@b.json"},
+			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", BodyFile: filepath.Join(here, "b.json")}}}}},
 		{"secure again", "load: {insecure: true}", []string{"-k=false"}, dyno.Load{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

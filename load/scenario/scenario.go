@@ -24,6 +24,7 @@ import (
 type Scenario struct {
 	Setup, Loop, Teardown []*Step
 	Tallies               []Tally // what is measured: steps of the same name are one
+	Warnings              dyno.Warnings
 	tables                *tables
 	counter               atomic.Int64 // of {{counter}}
 }
@@ -94,6 +95,7 @@ func (s *Step) Counts(n int) bool {
 	return s.Measured
 }
 
+// MaxQuoted is how many bytes of an answer are shown of a request that failed.
 const MaxQuoted = http1.ErrorBody
 
 type compiler struct {
@@ -194,6 +196,9 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		data, err := safe.Data.ReadFile(st.BodyFile)
 		if err != nil {
 			return nil, err
+		}
+		if use := templateUse.Find(data); use != nil {
+			c.s.Warnings.AddOf(dyno.WarnTemplate, st.BodyFile, "%s has %s, and a file is sent as it is (consider: body: with its text, or --body \"$(cat %[1]s)\", where templates have values)", st.BodyFile, use)
 		}
 		body = literal(string(data))
 	}

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // literal returns the template of a text.
 func literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
+
+// templateUse is what would have a value if it stood in a template.
+var templateUse = regexp.MustCompile(`\{\{ *(\.[A-Za-z_][A-Za-z0-9_.]*|counter|uuid|random +\S+ +\S+) *\}\}`)
 
 // A text is a compiled template. Rendering it allocates nothing.
 type text []part

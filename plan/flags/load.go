@@ -62,7 +62,6 @@ type Setter struct {
 	Name, kind string
 	many       bool
 	apply      func(*dyno.Experiment, []string) error
-	read       func(string) (string, error) // of the value as given; nil takes it as it is
 	Values     []string
 	Env        bool // the values come from the environment
 }
@@ -70,11 +69,6 @@ type Setter struct {
 func (s *Setter) String() string { return strings.Join(s.Values, ",") }
 func (s *Setter) Type() string   { return s.kind }
 func (s *Setter) Set(v string) (err error) {
-	if s.read != nil {
-		if v, err = s.read(v); err != nil {
-			return err
-		}
-	}
 	if err := s.apply(new(dyno.Experiment), []string{v}); err != nil {
 		return err
 	}
@@ -204,22 +198,21 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-	body := p.Flag(fs, "body", "", "text", "of the request; @FILE reads a file", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "body", "", "text", "of the request, a template; @FILE is a file, sent as it is", func(e *dyno.Experiment, v string) error {
+		file := ""
+		if name, ok := strings.CutPrefix(v, "@"); ok {
+			abs, err := filepath.Abs(name)
+			if err != nil {
+				return err
+			}
+			v, file = "", abs
+		}
 		return single(e, func(s *dyno.Step) {
-			if s.Body, s.BodyFile = v, ""; s.Method == "" {
+			if s.Body, s.BodyFile = v, file; s.Method == "" {
 				s.Method = "POST"
 			}
 		})
 	})
-	body.read = func(v string) (string, error) {
-		file, ok := strings.CutPrefix(v, "@")
-		if !ok {
-			return v, nil
-		}
-		data, err := safe.Data.ReadFile(file)
-		// A file is sent as it is.
-		return strings.ReplaceAll(string(data), "{{", `{{"{{"}}`), err
-	}
 	p.List(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		if err := assign(&e.Load.Data, vs); err != nil {
 			return err

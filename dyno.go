@@ -88,8 +88,10 @@ type Subject struct {
 	PID     int    `json:"pid,omitempty"`     // a process that runs already: watch only
 	Process string `json:"process,omitempty"` // the name of one
 
-	Args         []string          `json:"args,omitempty"` // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}}
-	Env          map[string]string `json:"env,omitempty"`  // added to dyno's own environment; values are templates too
+	Args         []string          `json:"args,omitempty"`  // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}}
+	Env          map[string]string `json:"env,omitempty"`   // added to dyno's own environment; values are templates too
+	Files        map[string]string `json:"files,omitempty"` // to be in {{.Dir}} before the launch: name → text, a template too
+	Addr         string            `json:"addr,omitempty"`  // where it serves: scheme, host and port, a template too; "" means http://{{.Addr}}
 	Ready        string            `json:"ready,omitempty"`
 	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
 	NoInject     Not               `json:"inject,omitzero"`         // no probe is injected; the plan says inject: false

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -219,7 +220,7 @@ func (e *Experiment) Check() error {
 		}
 		for _, l := range s {
 			if name, ok := strings.CutPrefix(l.Factor, "arg."); ok && !t.uses(name) {
-				return PlanErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment or the load)", l.Factor, name).of("vary", l.Factor)
+				return PlanErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment, the files or the load)", l.Factor, name).of("vary", l.Factor)
 			}
 		}
 	}
@@ -375,18 +376,27 @@ func (s *Subject) check() *PlanError {
 		return PlanErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
 	case s.Module != "" && !strings.Contains(s.Module, "@"):
 		return PlanErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
-	case s.URL != "" && !isAddress(s.URL):
+	case s.URL != "" && !IsAddress(s.URL):
 		return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).of("subject", "url")
 	case s.Go != "" && !goVersion.MatchString(s.Go):
 		return PlanErrorf("bad Go version %q (want for example 1.25.5)", s.Go).of("subject", "go")
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
 		return PlanErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
+	case (s.Addr != "" || len(s.Files) > 0) && !s.Launched():
+		return PlanErrorf("addr and files are of a subject that dyno launches, not %s (consider: url alone)", s).of("subject")
+	case s.Addr != "" && !strings.Contains(s.Addr, "{{") && !IsAddress(s.Addr):
+		return PlanErrorf("bad addr %q (want for example https://{{.Addr}} or https://127.0.0.1:8443)", s.Addr).of("subject", "addr")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		if !filepath.IsLocal(name) {
+			return PlanErrorf("bad name %q of a file (want a path below {{.Dir}}, for example etc/service.yaml)", name).of("subject", "files", name)
+		}
 	}
 	return nil
 }
 
-// isAddress reports whether u is a scheme and a host, and no more.
-func isAddress(u string) bool {
+// IsAddress reports whether u is a scheme and a host, and no more.
+func IsAddress(u string) bool {
 	p, err := url.Parse(strings.TrimSuffix(u, "/"))
 	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
 }
@@ -439,7 +449,8 @@ func runtimeTakes(l Level) bool {
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
 func (t *Trial) uses(arg string) bool {
-	texts := slices.AppendSeq(slices.Clone(t.Subject.Args), maps.Values(t.Subject.Env))
+	texts := slices.AppendSeq(append(slices.Clone(t.Subject.Args), t.Subject.Addr), maps.Values(t.Subject.Env))
+	texts = slices.AppendSeq(texts, maps.Values(t.Subject.Files))
 	return slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) || t.Load.Uses(arg)
 }
 

@@ -60,6 +60,8 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return "the load is a command, which takes no turns (consider: dyno's own load)", false
 	case e.mixed():
 		return "only some settings have an open load, whose turns go by the clock (consider: load.rate for all)", false
+	case e.Subject.Addr != "" && !strings.Contains(e.Subject.Addr, "{{"):
+		return fmt.Sprintf("the subject has an address of its own, %s, which two cannot have at the same time (consider: {{.Port}} for its port, in addr and in what tells it)", e.Subject.Addr), false
 	case e.Probes.elsewhere() != "":
 		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
@@ -117,7 +119,6 @@ func (e *Experiment) Turns() string {
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
-// load is the load of the plan, with an end if only turns decide it.
 // turn is how long a turn is, as far as the plan says how long the load is.
 func (e *Experiment) turn() Duration {
 	l := e.load()
@@ -132,6 +133,7 @@ func (e *Experiment) turn() Duration {
 	}
 }
 
+// load is the load of the plan, with an end if only turns decide it.
 func (e *Experiment) load() Load {
 	l := e.Load
 	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Rate.Length() > 0 || e.varies("load.rate") {

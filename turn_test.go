@@ -30,13 +30,15 @@ func TestWhyAlone(t *testing.T) {
 		"open all the same": {func(e *Experiment) {
 			e.Factors, e.Settings, e.Load.Rate = nil, []Setting{{{"GOGC", "100"}}, {{"load.rate", "1/s"}}}, PerSecond(2)
 		}, "", true},
-		"a command":    {func(e *Experiment) { e.Load.Command = "wrk" }, "dyno's own load", false},
-		"many":         {func(e *Experiment) { e.Factors[0].Levels = strings.Split(strings.Repeat("1", 17), "") }, "17 settings", false},
-		"a CPU limit":  {func(e *Experiment) { e.Limits.CPU = 0.5 }, "GOMAXPROCS", false},
-		"CPU limits":   {func(e *Experiment) { e.Factors = Factors{{Name: "limit.cpu", Levels: []string{"none", "1"}}} }, "GOMAXPROCS", false},
-		"leaks":        {func(e *Experiment) { e.Load.Duration = LeakWindow }, "leaks", false},
-		"expvar":       {func(e *Experiment) { e.Probes.Expvar = "/debug/vars" }, "", true},
-		"its own port": {func(e *Experiment) { e.Probes.Prometheus = "http://127.0.0.1:9090/metrics" }, "probes.prometheus", false},
+		"a command":             {func(e *Experiment) { e.Load.Command = "wrk" }, "dyno's own load", false},
+		"many":                  {func(e *Experiment) { e.Factors[0].Levels = strings.Split(strings.Repeat("1", 17), "") }, "17 settings", false},
+		"a CPU limit":           {func(e *Experiment) { e.Limits.CPU = 0.5 }, "GOMAXPROCS", false},
+		"CPU limits":            {func(e *Experiment) { e.Factors = Factors{{Name: "limit.cpu", Levels: []string{"none", "1"}}} }, "GOMAXPROCS", false},
+		"leaks":                 {func(e *Experiment) { e.Load.Duration = LeakWindow }, "leaks", false},
+		"expvar":                {func(e *Experiment) { e.Probes.Expvar = "/debug/vars" }, "", true},
+		"an address of its own": {func(e *Experiment) { e.Subject.Addr = "https://127.0.0.1:8443" }, "{{.Port}} for its port", false},
+		"with TLS":              {func(e *Experiment) { e.Subject.Addr = "https://{{.Addr}}" }, "", true},
+		"its own port":          {func(e *Experiment) { e.Probes.Prometheus = "http://127.0.0.1:9090/metrics" }, "probes.prometheus", false},
 	} {
 		e := &Experiment{Subject: Subject{Package: "."}, Factors: Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}}
 		c.change(e)

@@ -86,7 +86,7 @@ func Identities(e *dyno.Experiment, host store.Host, results []*dyno.Result) (al
 	l.Requests, l.RequestsPerClient, l.Duration, l.Idle, l.KeepRequests, l.MaxRequestsKept = 0, 0, 0, 0, "", 0
 	of := certify.Identity{
 		Kernel: host.Kernel, CPU: host.CPU, CPUs: host.CPUs,
-		Start: sumOf(dyno.Subject{Args: whole.Subject.Args, Env: whole.Subject.Env, Arg: whole.Subject.Arg}, whole.Limits), Load: sumOf(l),
+		Start: sumOf(dyno.Subject{Args: whole.Subject.Args, Env: whole.Subject.Env, Files: whole.Subject.Files, Addr: whole.Subject.Addr, Arg: whole.Subject.Arg}, whole.Limits), Load: sumOf(l),
 		Alone: !slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }),
 	}
 	for _, r := range results {

@@ -89,7 +89,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 		return nil, errors.Join(err, out.close())
 	}
 	return &Running{
-		Base:     "http://" + p.Addr,
+		Base:     p.Base,
 		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace, Grouped: t.Grouped},
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Sum:      built.Sum,

@@ -216,8 +216,11 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 		return list(d, to, parseStatus)
 	case *map[string]string:
 		read := d.scalar
-		if key == "data" {
+		switch key {
+		case "data":
 			read = d.pathTo
+		case "files":
+			read = d.textOf
 		}
 		return func(n ast.Node) {
 			*to = map[string]string{}

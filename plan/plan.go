@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,34 @@ func (d *decoder) pathTo(n ast.Node) string {
 		d.fail(n, "want the path of a file")
 	}
 	return d.path(p)
+}
+
+// mostText bounds a file that becomes a part of run.json.
+const mostText = 1 << 20
+
+// textOf returns a text, or that of the file that @FILE names: the plan keeps it for who resumes the run.
+func (d *decoder) textOf(n ast.Node) string {
+	text := d.scalar(n)
+	file, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text
+	}
+	path := d.path(file)
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > mostText) {
+		err = fmt.Errorf("%s is no file of at most %d bytes", path, mostText)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		d.fail(n, "%v (for a text that begins with @ write {{\"@\"}})", err)
+	}
+	if text = string(data); strings.HasPrefix(text, "@") {
+		text = `{{"@"}}` + text[1:]
+	}
+	return text
 }
 
 func (d *decoder) vary(n ast.Node, fs *dyno.Factors) {

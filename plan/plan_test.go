@@ -57,6 +57,17 @@ func TestParse(t *testing.T) {
 	if d := e.Load.Client.Teardown[0]; d.Method != "DELETE" || d.Path != "/sessions/{{.id}}" {
 		t.Errorf("short step: %+v", d)
 	}
+	if err := os.WriteFile("conf", []byte("@{{.Port}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e2, err := plan.Parse("dyno.yaml", []byte("subject:\n  binary: ./x\n  addr: https://{{.Addr}}\n  files:\n    a/b.conf: \"@conf\"\n    c.conf: |\n      listen {{.Port}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"a/b.conf": "{{\"@\"}}{{.Port}}\n", "c.conf": "listen {{.Port}}\n"}; !reflect.DeepEqual(e2.Subject.Files, want) || e2.Subject.Addr != "https://{{.Addr}}" {
+		t.Errorf("%+v", e2.Subject)
+	}
+	roundTrip(t, e2)
 	if *e.Negligible != 0.02 || !bool(e.Subject.NoInject) || e.Load.Client.Loop[0].Method != "PATCH" {
 		t.Errorf("plan: %+v", e)
 	}
@@ -143,22 +154,28 @@ func TestPlanRoundTrip(t *testing.T) {
 		}
 		resolved := a.Resolved()
 		for _, e := range []*dyno.Experiment{a, &resolved} {
-			data, err := json.MarshalIndent(e, "", "  ")
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := plan.Parse("/elsewhere/run.json", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(e, b) {
-				t.Errorf("\n%+v\nbecame\n%+v", e, b)
-			}
+			b := roundTrip(t, e)
 			if x, y := a.Trials(), b.Trials(); !reflect.DeepEqual(x, y) {
 				t.Errorf("the trials are not the same:\n%+v\n%+v", x, y)
 			}
 		}
 	}
+}
+
+func roundTrip(t *testing.T, e *dyno.Experiment) *dyno.Experiment {
+	t.Helper()
+	data, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := plan.Parse("/elsewhere/run.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(e, b) {
+		t.Errorf("\n%+v\nbecame\n%+v", e, b)
+	}
+	return b
 }
 
 // A rate that is a level decides what the defaults mean.
@@ -244,6 +261,10 @@ func TestPlanMistakes(t *testing.T) {
 		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
+		{"address", "subject: {binary: ./x, addr: 127.0.0.1:8443}\n", "1:24", `bad addr "127.0.0.1:8443" (want for example https://{{.Addr}} or https://127.0.0.1:8443)`},
+		{"address of a URL", "subject: {url: http://h, addr: http://h}\n", "1:1", "not http://h (consider: url alone)"},
+		{"file outside", "subject:\n  binary: ./x\n  files: {../a: b}\n", "3:11", `bad name "../a" of a file`},
+		{"no file", "subject: {binary: ./x, files: {a: \"@nosuch\"}}\n", "1:35", "no such file"},
 		{"probe", "probes: {use: [perf]}\n", "1:10", `unknown probe "perf"`},
 	})
 }

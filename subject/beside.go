@@ -12,6 +12,7 @@ type failure struct {
 	why   string // in one line
 	cure  string // what helps a subject that is alone; "" if that is unknown or in why
 	lines string // last of its stderr, as Tail.String has them
+	out   string // last of its stdout
 	addr  string // free, chosen for it
 	told  told
 	mute  bool // that it wrote nothing is no news
@@ -23,10 +24,17 @@ func (f *failure) Error() string {
 	if f.cure != "" {
 		text += " (consider: " + f.cure + ")"
 	}
-	if f.mute && f.lines == "" {
-		return text
+	if f.lines == "" && f.out == "" && !f.mute {
+		text += " (it wrote nothing)"
 	}
-	return text + quoted(f.lines)
+	// On lines of their own, so that the first says in short what was the matter.
+	if f.lines != "" {
+		text += "\nlast lines of its stderr:\n" + f.lines
+	}
+	if f.out != "" {
+		text += "\nlast lines of its stdout:\n" + f.out
+	}
+	return text
 }
 
 // WhyNotBeside says in one line why a second instance of a service, for which [Start] returned err,
@@ -42,7 +50,7 @@ func WhyNotBeside(err error) string {
 		return ""
 	}
 	what, cure := f.why, ""
-	lines := strings.Split(f.lines, "\n")
+	lines := strings.Split(strings.Trim(f.out+"\n"+f.lines, "\n"), "\n")
 	if line := first(lines, portTaken); line != "" {
 		_, port, _ := net.SplitHostPort(f.addr)
 		if regexp.MustCompile(`:` + port + `\b`).MatchString(line) {

@@ -95,6 +95,8 @@ func TestWhyNotBeside(t *testing.T) {
 		{ended("\t2026-11-22T10:00:00.5Z Cannot acquire directory lock on \"/var/db\".  Another process is using this Badger database."),
 			"Cannot acquire directory lock on \"/var/db\".  Another process is using this Badger database. (consider: {{.Dir}} as its data directory)"},
 		{both, "fatal: database is locked (consider: {{.Dir}} for what is locked, too)"},
+		{&failure{why: "subject ended: exit status 1", out: "\tmsg=\"listen tcp :8080: bind: address already in use\"", lines: "\tflag -x is old", addr: "127.0.0.1:40001"},
+			"listen tcp :8080: bind: address already in use (consider: pass {{.Addr}} to the subject's arguments)"},
 		{ended("\tone\n\tall is lost"), "subject ended: exit status 1: all is lost (consider: {{.Addr}} or {{.Dir}} for what both use)"},
 		{ended("\tno block of memory is left in the clock"), "subject ended: exit status 1: no block of memory is left in the clock (consider: {{.Addr}} or {{.Dir}} for what both use)"},
 		{ended(""), "subject ended: exit status 1 (consider: {{.Addr}} or {{.Dir}} for what both use)"},
@@ -113,7 +115,7 @@ func TestWhyNotBeside(t *testing.T) {
 // Who is killed at its own memory limit would be alone, too.
 func TestOwnLimit(t *testing.T) {
 	for limit, want := range map[int64]string{64 << 20: "", 0: "the machine, or a control group above the subject's, had no more"} {
-		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, tail: NewTail(nil)}
+		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: NewTail(nil), stderr: NewTail(nil)}
 		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: true}
 		close(p.Done)
 		err := p.Err()

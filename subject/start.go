@@ -3,12 +3,14 @@ package subject
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,28 +46,24 @@ type Options struct {
 // A Process is a running subject. It must be stopped. Err says whether it ended before.
 type Process struct {
 	*guard.Tree
-	Addr     string        // host:port that it was told to listen on
+	Base     string        // scheme, host and port where it serves, such as http://127.0.0.1:8080
+	Addr     string        // host:port of it
 	Socket   string        // unix socket of the injected probe; "" if there is none
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings dyno.Warnings // doubts about this launch
 
-	told told
-	tail *Tail
-	env  []string
-}
-
-func quoted(lines string) string {
-	if lines == "" {
-		return " (it wrote nothing to stderr)"
-	}
-	return "; last lines of its stderr:\n" + lines
+	told   told
+	free   string // host:port that was chosen for it
+	stderr *Tail
+	stdout *Tail
+	env    []string
 }
 
 // Start launches the subject and returns when it is ready: when s.Ready is answered with 2xx or,
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
 // start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1; {{.Dir}}
-// in templates is a directory below [os.TempDir] that is made empty for this launch, and removed with
-// all that is in it after the last process of the subject, also if dyno was killed.
+// in templates is a directory below [os.TempDir] that is made for this launch with s.Files and nothing
+// else, and removed with all that is in it after the last process of the subject, also if dyno was killed.
 //
 // [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
@@ -86,7 +84,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Addr: addr, told: l.told, tail: NewTail(o.Stderr)}
+	p := &Process{Base: l.base, Addr: l.addr, told: l.told, free: addr, stdout: NewTail(o.Stdout), stderr: NewTail(o.Stderr)}
 	var scratch []string
 	if l.told.dir {
 		scratch = append(scratch, own)
@@ -107,12 +105,12 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		}
 	}
 	p.env = environ(l.env, dir, p.Socket, debug)
-	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, l.args...), Dir: dir, Env: p.env, Scratch: scratch}
+	j := guard.Job{Path: b.Path, Args: append([]string{b.Path}, l.args...), Dir: dir, Env: p.env, Scratch: scratch, Files: l.files}
 	if o.Grouped || o.Limits != (dyno.Limits{}) {
 		j.Confine = confine(o.Limits)
 		p.Warnings = limitDoubts(o.Limits.CPU, b.Path, p.env, runtime.NumCPU())
 	}
-	p.Tree, err = guard.Start(j, guard.IO{Stdout: o.Stdout, Stderr: p.tail})
+	p.Tree, err = guard.Start(j, guard.IO{Stdout: p.stdout, Stderr: p.stderr})
 	if err != nil {
 		return nil, fmt.Errorf("start subject: %w", err)
 	}
@@ -152,7 +150,7 @@ func (p *Process) Err() error {
 }
 
 func (p *Process) fails(why string) *failure {
-	return &failure{why: why, lines: p.tail.String(), addr: p.Addr, told: p.told}
+	return &failure{why: why, lines: p.stderr.String(), out: p.stdout.String(), addr: p.free, told: p.told}
 }
 
 // chosen are the addresses chosen last. The kernel may offer one again before the subject that it was
@@ -188,12 +186,13 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		// Whether its certificate is to be trusted is for the load to say.
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var last error // why it was not ready, for as long as there was time to try
 	for began := time.Now(); ; {
-		err := attempt(ctx, client, p.Addr, s.Ready)
+		err := attempt(ctx, client, p.Base, p.Addr, s.Ready)
 		if err == nil && guard.OthersListen(p.Addr, p.PID) {
 			err = errors.New("another process listens on " + p.Addr)
 		}
@@ -213,31 +212,59 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 		if context.Cause(ctx) != errLate {
 			return ctx.Err()
 		}
-		cure := "ready: /path, or pass {{.Addr}} to the subject's arguments"
-		if s.Ready != "" {
-			cure = "pass {{.Addr}} to the subject's arguments, another path for ready:, or a longer ready_timeout:"
+		if limit < whole {
+			return p.fails(fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was much sooner: %v", limit.Round(time.Millisecond), last))
 		}
-		last = fmt.Errorf("%w%s", last, p.elsewhere())
-		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v", limit, last))
-		if f.cure = cure; limit < whole {
-			f.why, f.cure = fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was much sooner: %v", limit.Round(time.Millisecond), last), ""
-		}
+		where, cure := p.elsewhere(s)
+		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v%s", limit, last, where))
+		f.cure = cure
 		return f
 	}
 }
 
-// elsewhere says where the subject listens if that is not at its address; "" if it is, or nobody knows.
-func (p *Process) elsewhere() string {
-	addrs := guard.Listens(p.PID)
-	if len(addrs) == 0 || slices.Contains(addrs, p.Addr) {
-		return ""
-	}
-	return "; it listens at " + strings.Join(addrs, ", ")
-}
-
 var errLate = errors.New("not ready in time")
 
-func attempt(ctx context.Context, client *http.Client, addr, path string) error {
+// mostPorts bounds the addresses that are said of a subject.
+const mostPorts = 8
+
+// elsewhere says where a subject listens that is not ready, and what to change.
+func (p *Process) elsewhere(s dyno.Subject) (where, cure string) {
+	const tell = "{{.Addr}} in its arguments (after --), in env: (--env) or in files:"
+	at := guard.Listens(p.PID)
+	at = at[:min(len(at), mostPorts)]
+	_, port, _ := net.SplitHostPort(p.Addr)
+	here := slices.IndexFunc(at, func(addr string) bool { return strings.HasSuffix(addr, ":"+port) })
+	scheme, _, _ := strings.Cut(p.Base, ":")
+	if len(at) > 0 && speaksTLS(at[max(here, 0)]) {
+		scheme = "https"
+	}
+	switch {
+	case here >= 0 && !strings.HasPrefix(p.Base, scheme+":"):
+		return "; it speaks TLS there", "addr: https://{{.Addr}} (--addr)"
+	case here >= 0:
+		return "; it listens there", "another path for ready: (--ready), or a longer ready_timeout: (--ready-timeout)"
+	case len(at) > 0:
+		return "; it listens at " + strings.Join(at, ", "), fmt.Sprintf("%s, or addr: %s://%s (--addr) if it serves there", tell, scheme, at[0])
+	case runtime.GOOS == "linux":
+		where = "; it listens on no TCP port"
+	}
+	if cure = "a longer ready_timeout: (--ready-timeout)"; !p.told.port && s.Addr == "" {
+		cure = tell + ", or " + cure
+	}
+	return where, cure
+}
+
+func speaksTLS(addr string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil || strings.Contains(err.Error(), "remote error: tls: ") // it may want a certificate
+}
+
+func attempt(ctx context.Context, client *http.Client, base, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if path == "" {
@@ -247,7 +274,7 @@ func attempt(ctx context.Context, client *http.Client, addr, path string) error 
 		}
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+addr+path, nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", base+path, nil)
 	if err != nil {
 		return err
 	}
@@ -282,12 +309,14 @@ func hello(socket string) error {
 
 // A launch is what a subject is launched with: templates with their values.
 type launch struct {
-	args []string
-	env  map[string]string // and the variable PORT
-	told told
+	args       []string
+	env        map[string]string // and the variable PORT
+	files      map[string]string // by their absolute paths
+	base, addr string            // as Process has them
+	told       told
 }
 
-// told says what the arguments and the environment tell a subject, beside the variable PORT.
+// told says what arguments, environment and files tell a subject, beside the variable PORT.
 type told struct {
 	port bool
 	dir  bool // {{.Dir}} is in some of them, so it is to be made
@@ -304,7 +333,7 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 		arg = map[string]string{} // so that {{.arg.NAME}} is a missing key
 	}
 	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "Dir": dir, "arg": arg}
-	l := &launch{env: map[string]string{"PORT": port}}
+	l := &launch{env: map[string]string{"PORT": port}, files: map[string]string{}}
 	value := func(text string) (string, error) {
 		v, err := execute(text, data)
 		l.told.port = l.told.port || v != text && strings.Contains(v, port)
@@ -323,6 +352,20 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", k, err)}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		if l.files[filepath.Join(dir, name)], err = value(s.Files[name]); err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("file %s: %v", name, err)}
+		}
+		l.told.dir = true
+	}
+	if l.base, err = execute(cmp.Or(s.Addr, "http://{{.Addr}}"), data); err == nil && !dyno.IsAddress(l.base) {
+		err = fmt.Errorf("%q is not an address (want for example https://{{.Addr}} or https://127.0.0.1:8443)", l.base)
+	}
+	if err != nil {
+		return nil, &dyno.PlanError{Msg: fmt.Sprintf("addr: %v", err)}
+	}
+	u, _ := url.Parse(l.base) // IsAddress could
+	l.base, l.addr = u.Scheme+"://"+u.Host, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	return l, nil
 }
 
@@ -333,7 +376,10 @@ func execute(text string, data any) (string, error) {
 		err = t.Execute(&b, data)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}})",
+		if lines := strings.SplitN(text, "\n", 2); len(lines) > 1 { // a file: the error has the line's number
+			text = lines[0] + "…"
+		}
+		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}}; two braces of its own are {{\"{{\"}})",
 			text, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return b.String(), nil

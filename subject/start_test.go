@@ -162,6 +162,53 @@ func TestTold(t *testing.T) {
 	}
 }
 
+// A service with TLS, or with an address of its own, is ready there.
+func TestAddr(t *testing.T) {
+	own := must(t, freeAddr)
+	for _, c := range []struct{ addr, tells, base string }{
+		{"https://{{.Addr}}", "{{.Addr}}", "https://127.0.0.1:"},
+		{"https://" + own, own, "https://" + own},
+	} {
+		p := mustStart(t, "tls", func(s *dyno.Subject) {
+			s.Addr, s.Args[1], s.Ready = c.addr, c.tells, "/healthz"
+		}, Options{})
+		if p.Base != "https://"+p.Addr || !strings.HasPrefix(p.Base, c.base) {
+			t.Errorf("%s: it serves at %s, %s", c.addr, p.Base, p.Addr)
+		}
+		p.Stop(0)
+	}
+	b, s := service(t, "")
+	s.Addr = "https://{{.Addr}}/path"
+	_, err := Start(t.Context(), b, s, Options{})
+	wantError(t, err, "addr: ", "is not an address (want for example https://{{.Addr}} or https://127.0.0.1:8443)")
+}
+
+// Files are in the directory before the program begins, and end with it.
+func TestFiles(t *testing.T) {
+	b, s := service(t, "") // built before TMPDIR is another
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	p := mustStart(t, "", func(s *dyno.Subject) {
+		s.Args = []string{"-config", "{{.Dir}}/etc/service.conf"}
+		s.Files = map[string]string{"etc/service.conf": "{{.Host}}:{{.Port}}\n", "other": "{{.Dir}} {{.arg.size}}"}
+		s.Arg = map[string]string{"size": "7"}
+	}, Options{})
+	other := must(t, func() ([]string, error) { return filepath.Glob(filepath.Join(temp, "*", "other")) })
+	if len(other) != 1 {
+		t.Fatalf("files %q, want one", other)
+	}
+	if text, err := os.ReadFile(other[0]); string(text) != filepath.Dir(other[0])+" 7" {
+		t.Errorf("%q, %v", text, err)
+	}
+	p.Stop(0)
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left %v, error %v", left, err)
+	}
+	s.Files = map[string]string{"a.yaml": "a: 1\nb: {{$x}}\n"}
+	_, err := Start(t.Context(), b, s, Options{})
+	wantError(t, err, "file a.yaml: ", ":2: ", `two braces of its own are {{"{{"}}`)
+}
+
 func TestNoProbe(t *testing.T) {
 	b, s := service(t, "")
 	s.NoInject = true
@@ -184,7 +231,7 @@ func TestPortVariable(t *testing.T) {
 
 func TestNeverReady(t *testing.T) {
 	_, err := start(t, "never", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(3 * time.Second) }, Options{})
-	wantError(t, err, "not ready after 3s", "consider", "\tservice: mode never")
+	wantError(t, err, "not ready after 3s", "; it listens on no TCP port (consider: a longer ready_timeout: (--ready-timeout))", "\tservice: mode never")
 	_, err = start(t, "", func(s *dyno.Subject) {
 		s.Ready, s.ReadyTimeout = "/nosuch", dyno.Duration(3*time.Second)
 	}, Options{})
@@ -194,6 +241,28 @@ func TestNeverReady(t *testing.T) {
 	}
 	_, err = start(t, "elsewhere", func(s *dyno.Subject) { s.ReadyTimeout = dyno.Duration(3 * time.Second) }, Options{})
 	wantError(t, err, "not ready after 3s", "connection refused; it listens at 127.0.0.1:")
+}
+
+// Who is not ready in time is told where it listens, and what to change.
+func TestElsewhere(t *testing.T) {
+	plain, secure := mustStart(t, "", nil, Options{}), mustStart(t, "tls", func(s *dyno.Subject) { s.Addr = "https://{{.Addr}}" }, Options{})
+	for _, c := range []struct {
+		p           *Process
+		base, addr  string // where it was awaited
+		where, cure string
+	}{
+		{plain, "http://127.0.0.1:1", "127.0.0.1:1", "; it listens at " + plain.Addr, "addr: http://" + plain.Addr + " (--addr)"},
+		{secure, "http://127.0.0.1:1", "127.0.0.1:1", "; it listens at " + secure.Addr, "addr: https://" + secure.Addr + " (--addr)"},
+		{plain, "http://127.0.0.1:1", "127.0.0.1:1", "", "{{.Addr}} in its arguments (after --), in env: (--env) or in files:, or "},
+		{secure, "http://" + secure.Addr, secure.Addr, "; it speaks TLS there", "addr: https://{{.Addr}} (--addr)"},
+		{plain, "http://" + plain.Addr, plain.Addr, "; it listens there", "another path for ready: (--ready), or a longer ready_timeout: (--ready-timeout)"},
+	} {
+		p := *c.p
+		p.Base, p.Addr = c.base, c.addr
+		if where, cure := p.elsewhere(dyno.Subject{}); !strings.Contains(where, c.where) || !strings.Contains(cure, c.cure) {
+			t.Errorf("awaited at %s: %q, %q; want %q, %q", c.base, where, cure, c.where, c.cure)
+		}
+	}
 }
 
 func TestNotStarted(t *testing.T) {
@@ -218,7 +287,13 @@ func TestNotStarted(t *testing.T) {
 
 func TestDies(t *testing.T) {
 	_, err := start(t, "die", func(s *dyno.Subject) { s.Ready = "/healthz" }, Options{})
-	wantError(t, err, "subject ended: exit status 3; last lines of its stderr:\n", "\tservice: cannot find my database")
+	wantError(t, err, "subject ended: exit status 3\nlast lines of its stderr:\n", "\tservice: cannot find my database")
+	var out bytes.Buffer
+	_, err = start(t, "die on stdout", nil, Options{Stdout: &out})
+	wantError(t, err, "subject ended: exit status 3\n", "\nlast lines of its stdout:\n\tservice: ·[31mcannot find my database")
+	if !strings.Contains(out.String(), "\x1b[31mcannot") {
+		t.Errorf("stdout is passed on as %q", &out)
+	}
 
 	p := mustStart(t, "", nil, Options{Trace: true})
 	http.Get("http://" + p.Addr + "/die")
@@ -336,6 +411,13 @@ func TestTail(t *testing.T) {
 	}
 	if got := w.String(); !strings.Contains(got, "\tpanic: oh\n\tgoroutine 0\n") {
 		t.Errorf("the panic is lost in %q", got)
+	}
+	for range 2 * tailLines {
+		io.WriteString(half, " it had lines\n")
+	}
+	line := []byte(" GET / 200\n")
+	if n := testing.AllocsPerRun(100, func() { half.Write(line) }); n > 0 {
+		t.Errorf("a line allocates %v times", n)
 	}
 	packet := []byte("0.013")
 	if n := testing.AllocsPerRun(100, func() { next.Reset(); w.Write(packet) }); n > 0 {

@@ -3,6 +3,7 @@ package subject
 import (
 	"bytes"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -19,7 +20,7 @@ type Tail struct {
 
 	mu    sync.Mutex
 	line  []byte // not ended yet
-	lines []string
+	lines [][]byte
 	room  int // lines that are still kept after a panic
 	panic bool
 }
@@ -27,7 +28,7 @@ type Tail struct {
 // NewTail returns a Tail that passes everything on to next.
 func NewTail(next io.Writer) *Tail { return &Tail{next: next, line: make([]byte, 0, tailWidth)} }
 
-// Write allocates only for lines that are kept: it is called for every few bytes of the GC trace.
+// Write allocates nothing in the long run: it is called for every few bytes of the GC trace.
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	for rest := p; len(rest) > 0; {
@@ -65,7 +66,12 @@ func (t *Tail) endLine() {
 		}
 		t.room--
 	}
-	t.lines = append(t.lines[max(0, len(t.lines)+1-tailLines):], string(line))
+	var room []byte // of the oldest line: a service may write one for each request
+	if len(t.lines) == tailLines {
+		room = t.lines[0][:0]
+		t.lines = append(t.lines[:0], t.lines[1:]...)
+	}
+	t.lines = append(t.lines, append(room, line...))
 }
 
 // traceLine recognizes lines of gctrace and gcpacertrace.
@@ -75,17 +81,22 @@ func traceLine(line []byte) bool {
 		bytes.HasPrefix(line, []byte("gc ")) && bytes.Contains(line, []byte(" ms clock, "))
 }
 
-// String returns the kept lines with an indent.
+// String returns the kept lines with an indent, tamed.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder
 	for _, line := range t.lines {
-		b.WriteString("\n\t" + line)
+		b.WriteString("\n\t" + string(line))
 	}
 	// Who is killed may leave half a line of the trace, which has no telling mark yet.
 	if len(t.line) > 0 && !traceLine(t.line) && !bytes.HasPrefix(t.line, []byte("gc ")) {
 		b.WriteString("\n\t" + string(t.line))
 	}
-	return strings.TrimPrefix(b.String(), "\n")
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) || r == '\n' || r == '\t' {
+			return r
+		}
+		return '·' // it may be a terminal's
+	}, strings.TrimPrefix(b.String(), "\n"))
 }

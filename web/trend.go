@@ -149,6 +149,8 @@ func conditions(e *entry) trend.Conditions {
 		"program":       cmp.Or(s.Module, s.URL, filepath.Base(cmp.Or(s.Binary, s.Package))),
 		"arguments":     text(s.Args),
 		"environment":   text(s.Env),
+		"files":         text(s.Files),
+		"address":       s.Addr,
 		"values of arg": text(s.Arg),
 		"build flags":   text(s.Build),
 	}

@@ -258,6 +258,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "within", "", "time", "within", "most time for the blocks that are compared (default 2m without --repeat)")
 	p.Key(fs, "turn", "", "time", "turn", "turn of a setting while all run side by side, of closed loads the least (default 200ms, in loads below 3s less)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
+	p.Key(fs, "addr", "", "URL", "subject.addr", "where the subject serves: https://{{.Addr}} with TLS, or an address of its own (default http://{{.Addr}})")
 	p.Key(fs, "ready", "", "path", "subject.ready", "that answers 2xx when the subject is ready (default: its port is open)")
 	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "to get ready in (default 30s)")
 	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)")

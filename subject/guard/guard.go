@@ -24,12 +24,13 @@ import (
 
 // A Job is a program to run, and what is made for it and removed in the end.
 type Job struct {
-	Path    string   // of the executable, absolute; "" runs nothing until the Tree is stopped
-	Args    []string // with the name of the program
-	Env     []string // complete
-	Dir     string   // absolute
-	Scratch []string // directories to make, and to remove with all that is in them in the end; absolute
-	CPUs    []int    // on Linux, the program and what it starts are pinned to these; none means all
+	Path    string            // of the executable, absolute; "" runs nothing until the Tree is stopped
+	Args    []string          // with the name of the program
+	Env     []string          // complete
+	Dir     string            // absolute
+	Scratch []string          // directories to make, and to remove with all that is in them in the end; absolute
+	Files   map[string]string // to write into Scratch, by their absolute paths, before the program starts
+	CPUs    []int             // on Linux, the program and what it starts are pinned to these; none means all
 	Confine *Confinement
 
 	Ledger string // Start's own
@@ -99,6 +100,18 @@ func Run(ctx context.Context, j Job, o IO) (status string, err error) {
 	case <-t.Done:
 		return t.Status, nil
 	}
+}
+
+func (j *Job) writeFiles() error {
+	for path, text := range j.Files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TempName returns a new path in dir.

@@ -63,6 +63,10 @@ func Start(j Job, o IO) (*Tree, error) {
 		}
 		t.paths = append(t.paths, dir)
 	}
+	if err := j.writeFiles(); err != nil {
+		t.end()
+		return nil, err
+	}
 	if j.Path != "" {
 		t.cmd = exec.CommandContext(t.ctx, j.Path)
 		t.cmd.Args, t.cmd.Env, t.cmd.Dir = j.Args, j.Env, j.Dir

@@ -161,6 +161,9 @@ func (s *supervisor) run(j *Job, direct bool) error {
 		}
 		s.paths = append(s.paths, entry{Path: dir})
 	}
+	if err := j.writeFiles(); err != nil {
+		return err
+	}
 	if j.Confine != nil {
 		var err error
 		if s.group, err = makeGroup(j.Confine, j.Env, s.ledger); err != nil {

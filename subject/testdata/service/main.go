@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,11 +18,22 @@ import (
 func main() {
 	addr := flag.String("addr", "", "")
 	mode := flag.String("mode", "", "")
+	config := flag.String("config", "", "")
 	flag.Parse()
+	if *config != "" { // a file with nothing but the address
+		text, err := os.ReadFile(*config)
+		if err != nil {
+			panic(err)
+		}
+		*addr = strings.TrimSpace(string(text))
+	}
 	fmt.Fprintln(os.Stderr, "service: mode", *mode)
 	switch *mode {
 	case "die":
 		fmt.Fprintln(os.Stderr, "service: cannot find my database")
+		os.Exit(3)
+	case "die on stdout": // as services do that log there
+		fmt.Println("service: \x1b[31mcannot find my database")
 		os.Exit(3)
 	case "never":
 		select {}
@@ -57,6 +69,11 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if *mode == "tls" {
+		s := &httptest.Server{Listener: l, Config: &http.Server{}} // it has a certificate
+		s.StartTLS()
+		select {}
 	}
 	http.Serve(l, nil)
 }

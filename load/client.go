@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,10 +25,11 @@ type client struct {
 	calls    []call            // of requests at the same time; the first is that of all others
 	alone    [1]*scenario.Step // what send returns of a single request
 	shard    *shard
-	failures int           // in a row
-	ready    time.Duration // of an open load: when it would have been free, see due
-	done     time.Duration // and when it was
-	wake     chan struct{} // of an open load; see queue
+	failures int             // in a row
+	told     map[string]bool // causes of failures of which shard.add was told an example
+	ready    time.Duration   // of an open load: when it would have been free, see due
+	done     time.Duration   // and when it was
+	wake     chan struct{}   // of an open load; see queue
 }
 
 type call struct {
@@ -42,8 +44,7 @@ type outcome struct {
 	status     int           // 0 if there was no answer
 	in, out    int64         // bytes of the bodies received and sent
 	failure                  // its cause is "" if the request succeeded
-	detail     string        // what the error said, or the beginning of the body
-	example    string        // of a request that was answered, but not as it should be: which, and the beginning of the body
+	example    string        // of a cause's first failure: the request, and the beginning of the answer
 }
 
 func newClient(r *runner, number int, s *shard) *client {
@@ -76,13 +77,6 @@ func (c *client) took(at time.Duration, o *outcome) {
 	c.done = o.done
 }
 
-func (o *outcome) explain() string {
-	if o.detail == "" || o.detail == o.cause {
-		return o.cause
-	}
-	return o.cause + ": " + o.detail
-}
-
 // do sends a step's request and reads the answer. Neither rendering nor
 // capturing counts as time of the request.
 func (c *client) do(ctx context.Context, s *scenario.Step) *outcome {
@@ -105,7 +99,7 @@ func (c *client) prepare(k *call, s *scenario.Step) *http1.Request {
 	r := &k.req
 	if err := s.Render(r, c.vars); err != nil {
 		k.out.sent = c.r.now()
-		k.out.done, k.out.failure, k.out.detail = k.out.sent, failure{"request could not be made", cureStep}, err.Error()
+		k.out.done, k.out.failure, k.out.example = k.out.sent, failure{"request could not be made", cureStep}, err.Error()
 		if u := new(scenario.UnknownError); errors.As(err, &u) {
 			k.out.cause = "no value of " + u.Name
 		}
@@ -122,7 +116,8 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	o, a := &k.out, &k.answer
 	o.out = int64(len(r.Body))
 	if err != nil {
-		o.failure, o.detail = failureOf(err, c.r.load.HTTP), err.Error()
+		o.failure = failureOf(err, c.r.load.HTTP)
+		c.exemplify(o, func() string { return name(r) })
 		return
 	}
 	o.status, o.in = a.Status, a.Bytes
@@ -131,11 +126,30 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 	}
 	if !s.Accepts(a.Status) {
 		o.failure = badStatus(a.Status)
-		o.detail = "(" + s.Want() + ") " + quote(a.Body)
-		o.example = example(r, a)
 	} else if err := s.Capture(ctx, a, c.vars); err != nil {
-		o.failure, o.detail, o.example = failure{err.Error(), cureStep}, quote(a.Body), example(r, a)
+		o.failure = failure{err.Error(), cureStep}
 	}
+	c.exemplify(o, func() string {
+		return name(r) + " answered " + quote(a.Body) + s.Want()
+	})
+}
+
+// exemplify makes an example of a failure that is the client's first of its cause: more would cost
+// the time of others.
+func (c *client) exemplify(o *outcome, example func() string) {
+	if o.cause == "" || c.told[o.cause] || len(c.told) >= maxCauses {
+		return
+	}
+	if c.told == nil {
+		c.told = map[string]bool{}
+	}
+	c.told[o.cause], o.example = true, example()
+}
+
+// name is the request's method and path, without the query, which may hold a secret.
+func name(r *http1.Request) string {
+	path, _, _ := strings.Cut(string(r.Target[:min(len(r.Target), scenario.MaxQuoted)]), "?")
+	return r.Method + " " + tame(path)
 }
 
 func (c *client) remember(r *http1.Request, header http.Header) {
@@ -172,17 +186,19 @@ func (r *runner) url(q *http1.Request) *url.URL {
 	return u
 }
 
-func example(r *http1.Request, a *http1.Answer) string {
-	text := r.Method + " " + quote(r.Target)
-	if body := quote(a.Body); body != "" {
-		text += ": " + body
-	}
-	return text
-}
-
 func quote(body []byte) string {
 	if len(body) > scenario.MaxQuoted {
 		body = append(body[:scenario.MaxQuoted:scenario.MaxQuoted], "..."...)
 	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
+	return `"` + tame(strings.Join(strings.Fields(string(body)), " ")) + `"`
+}
+
+// tame replaces what a terminal or the order of letters may obey.
+func tame(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strconv.IsPrint(r) {
+			return r
+		}
+		return '·'
+	}, text)
 }

@@ -22,7 +22,7 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	rec.Warnings = append(rec.Warnings, r.scenario.Warnings...)
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
-		rec.Warnings.Add(dyno.WarnOtherFailures, "requests that are not measured failed: %s", causes(sum.asides, ""))
+		rec.Warnings.Add(dyno.WarnOtherFailures, "requests that are not measured failed: %s", causes(sum.asides, nil))
 	}
 	if sum.redirects > 0 {
 		rec.Warnings.Add(dyno.WarnRedirects, "%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
@@ -95,7 +95,7 @@ func (r *runner) checkFailures(rec *Record) error {
 		verb = "failed or were not sent in time"
 	}
 	if top := rec.MostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
-		most, cure = top+rec.such(), r.cures[top]
+		most, cure = withExample(top, rec.examples[top]), r.cures[top]
 	}
 	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
 		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure)
@@ -111,6 +111,6 @@ func (r *runner) died(rec *Record) error {
 		return nil
 	}
 	most := rec.MostFrequent()
-	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s%s (consider: %s)",
-		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), most, rec.such(), r.cures[most])
+	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
+		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), withExample(most, rec.examples[most]), r.cures[most])
 }

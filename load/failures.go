@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -78,7 +79,7 @@ func badStatus(status int) failure {
 	case status == 429, status >= 500:
 		f.cure = "less load; the service's log may say why"
 	case status == 400:
-		f.cure = "https:// in its address, if it speaks TLS there, or else the step's path, headers and body"
+		f.cure = "https:// in its address (addr:, --addr, if dyno launches it), if it speaks TLS there, or else the step's path, headers and body"
 	case status == http.StatusSwitchingProtocols:
 		f.cure = "an Upgrade header in the step, if it is to switch protocols; nothing asked for that"
 	}
@@ -88,7 +89,7 @@ func badStatus(status int) failure {
 // WarnOfFailures adds a warning if requests failed.
 func (r *Record) WarnOfFailures() {
 	if r.Failed > 0 {
-		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures, r.such()))
+		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures, r.examples))
 	}
 }
 
@@ -100,20 +101,23 @@ func (r *Record) MostFrequent() string {
 	return ranked(r.Failures)[0]
 }
 
-// such ends a clause on the most frequent cause with an example.
-func (r *Record) such() string {
-	if r.Example == "" {
-		return ""
+// withExample adds to what failed a request of which it is so; "" adds nothing.
+func withExample(what, example string) string {
+	if example != "" {
+		what += ", such as " + example
 	}
-	return ", such as " + r.Example
+	return what
 }
 
-// causes lists causes, the most frequent first; such is an example of it.
-func causes(m map[string]int, such string) string {
+// causes lists them, and of the most frequent an example.
+func causes(m map[string]int, examples map[string]string) string {
 	var list []string
-	for _, c := range ranked(m) {
-		list = append(list, fmt.Sprintf("%s (%d%s)", c, m[c], such))
-		such = ""
+	for i, c := range ranked(m) {
+		n := strconv.Itoa(m[c])
+		if i == 0 {
+			n = withExample(n, examples[c])
+		}
+		list = append(list, c+" ("+n+")")
 	}
 	return strings.Join(list, ", ")
 }

@@ -92,26 +92,6 @@ var session = dyno.Client{
 	Teardown: []dyno.Step{{Method: "DELETE", Path: "/carts/{{.id}}", Headers: map[string]string{"If-Match": "{{.etag}}"}}},
 }
 
-// What a service says to a request that fails is shown, whatever sends it, and not of those that succeed.
-func TestEnginesExample(t *testing.T) {
-	for _, e := range engines(t) {
-		if e.tls || e.http == "2" {
-			continue
-		}
-		t.Run(e.name, func(t *testing.T) {
-			base, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(422)
-				fmt.Fprintf(w, "no such\n color\x1b[2J %s", strings.Repeat("x", 300))
-			}))
-			rec, err := run(t.Context(), base, e.load(dyno.Load{Concurrency: 1, Requests: 4, Client: dyno.Client{Loop: []dyno.Step{{Path: "/paint?with=red"}}}}), nil, Options{}, e.choose)
-			want := "most often status 422, such as GET /paint?with=red: no such color"
-			if err == nil || !strings.Contains(err.Error(), want) || len(rec.Example) > 300 {
-				t.Errorf("%v, want %s; example of %d bytes", err, want, len(rec.Example))
-			}
-		})
-	}
-}
-
 // A failed measurement leaves no session behind.
 func TestTeardownAfterFailure(t *testing.T) {
 	s := &shop{open: map[string]string{}, broken: true}
@@ -133,8 +113,8 @@ func TestSetupFails(t *testing.T) {
 	}))
 	l := dyno.Load{Concurrency: 1, Requests: 1, Client: session}
 	rec, err := Run(t.Context(), base, l, map[string]string{"user": "ann"}, Options{})
-	want := `set up client 0: step "POST /login": status 401: (want 201) {"error": "bad password"}`
-	if rec != nil || err == nil || !strings.HasPrefix(err.Error(), want) || len(err.Error()) > len(want)+200 {
+	want := `set up client 0: step "POST /login": status 401: POST /login answered "{"error": "bad password"}`
+	if rec != nil || err == nil || !strings.HasPrefix(err.Error(), want) || len(err.Error()) > len(want)+250 {
 		t.Errorf("got %v, %v\nwant %s", rec, err, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,7 +144,7 @@ type runner struct {
 // {{.arg.NAME}}.
 //
 // Set-up, warm-up, measured window and teardown follow each other; all clients
-// finish one before any begins the next. Statuses below 400, but for 101, are success unless a
+// finish one before any begins the next. Statuses below 400 are success (101 if it was asked for) unless a
 // step says otherwise; redirects are not followed. Bodies are read to their end,
 // and at most 16 MiB are kept, if a capture needs them.
 //
@@ -363,7 +364,7 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 			case o.cause != "" && ctx.Err() != nil:
 				return nil // each knows the cause
 			case o.cause != "" && setUp:
-				return fmt.Errorf("set up client %d: step %q: %s", c.number, st.Label, o.explain())
+				return fmt.Errorf("set up client %d: step %q: %s", c.number, st.Label, strings.TrimSuffix(o.cause+": "+o.example, ": "))
 			case o.cause != "":
 				c.shard.aside(st, o.cause, false)
 			}

@@ -242,7 +242,7 @@ func TestFailures(t *testing.T) {
 		if rec.Failed != 40 || fmt.Sprint(rec.Failures) != fmt.Sprint(want) || rec.Latency.Count() != 60 {
 			t.Errorf("%d failures %v, %d latencies; want %v and 60", rec.Failed, rec.Failures, rec.Latency.Count(), want)
 		}
-		warning := "40 of 100 requests failed: status 503 (20, such as GET /), connection refused (10), timeout (10)"
+		warning := "40 of 100 requests failed: status 503 (20, such as GET / answered \"\"), connection refused (10), timeout (10)"
 		if !slices.Contains(rec.Warnings.Texts(), warning) {
 			t.Errorf("warnings %q, want %q", rec.Warnings, warning)
 		}
@@ -252,7 +252,7 @@ func TestFailures(t *testing.T) {
 		l := dyno.Load{Concurrency: 1, Requests: 100, Timeout: seconds(5)}
 		rec, err := runFake(t.Context(), l, Options{}, flaky)
 		want := "load http://service: 40 of 100 requests failed (40 %), more than the 1% that max_failures allows: " +
-			"most often status 503, such as GET / (consider: less load; the service's log may say why)"
+			"most often status 503, such as GET / answered \"\" (consider: less load; the service's log may say why)"
 		if rec == nil || rec.Requests != 100 || err == nil || err.Error() != want {
 			t.Errorf("record %v, error %v\nwant %s", rec, err, want)
 		}

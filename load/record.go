@@ -12,12 +12,12 @@ import (
 type Record struct {
 	dyno.Sent // engine, requests over, unsent, statuses, bytes, the slowest, saturation
 
-	Failed   int64          // requests that failed
-	Failures map[string]int // by cause, such as "status 503" or "timeout"
-	Example  string         // a request of the most frequent cause, and the beginning of its answer; "" if there was none
-	Slow     int64          // the failed ones that timed out
-	Late     int64          // requests slower than the load's deadline, failed or unsent; 0 if it has none
-	Window   int64          // all requests of the window, those of unmeasured steps too
+	Failed   int64             // requests that failed
+	Failures map[string]int    // by cause, such as "status 503" or "timeout"
+	examples map[string]string // by cause: a request that failed, and the answer
+	Slow     int64             // the failed ones that timed out
+	Late     int64             // requests slower than the load's deadline, failed or unsent; 0 if it has none
+	Window   int64             // all requests of the window, those of unmeasured steps too
 
 	Start time.Time // of the measured window; Kept and Slowest count from it
 	// Elapsed runs from the first request's due time to the end of the last, with
@@ -102,12 +102,7 @@ func (r *runner) record() *Record {
 		rec.Failures[f.cause] += n
 		r.cures[f.cause] = f.cure
 	}
-	for f, text := range sum.examples {
-		if f.cause == rec.MostFrequent() {
-			rec.Example = text
-		}
-	}
-	rec.Statuses, rec.Slowest = sum.statuses, sum.slowest
+	rec.Statuses, rec.Slowest, rec.examples = sum.statuses, sum.slowest, sum.examples
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.first == never {
 		sum.first, sum.own.first = sum.last, sum.own.last

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -53,8 +54,8 @@ type shard struct {
 // totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
 	failures    map[failure]int
-	examples    map[failure]string // the first of each, if it was answered
-	asides      map[string]int     // failures of requests that are not measured
+	examples    map[string]string // by cause: outcome.example of the first
+	asides      map[string]int    // failures of requests that are not measured
 	statuses    map[int]int64
 	slowest     slowest
 	sent        int64
@@ -76,7 +77,7 @@ type totals struct {
 }
 
 func newTotals() totals {
-	return totals{failures: map[failure]int{}, examples: map[failure]string{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
+	return totals{failures: map[failure]int{}, examples: map[string]string{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -217,8 +218,8 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 	if o.cause != "" {
 		count(s.failures, o.failure, failure{"other", cureStep})
-		if s.failures[o.failure] == 1 && o.example != "" {
-			s.examples[o.failure] = o.example
+		if o.example != "" && s.examples[o.cause] == "" && len(s.examples) < maxCauses {
+			s.examples[o.cause] = o.example
 		}
 		s.lastBad = max(s.lastBad, o.sent-away)
 		s.bad++
@@ -309,12 +310,8 @@ func addAll[K comparable, N int | int64](to, from map[K]N) {
 
 func (s *totals) merge(t *totals) {
 	addAll(s.failures, t.failures)
-	for f, text := range t.examples {
-		if s.examples[f] == "" {
-			s.examples[f] = text
-		}
-	}
 	addAll(s.asides, t.asides)
+	maps.Copy(s.examples, t.examples)
 	addAll(s.statuses, t.statuses)
 	for _, q := range t.slowest {
 		s.slowest.put(q)

@@ -26,8 +26,8 @@ type Request struct {
 }
 
 // ErrorBody is how many bytes are kept of the body of an answer with status 400 or above, in any
-// case: they say what was wrong.
-const ErrorBody = 200
+// case: they say what was wrong, and one more byte that there is more.
+const ErrorBody = 201
 
 // Kept is how many bytes of a body to keep, of an answer with this status.
 func Kept(keep int64, status int) int64 {

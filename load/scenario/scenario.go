@@ -96,7 +96,7 @@ func (s *Step) Counts(n int) bool {
 }
 
 // MaxQuoted is how many bytes of an answer are shown of a request that failed.
-const MaxQuoted = http1.ErrorBody
+const MaxQuoted = http1.ErrorBody - 1
 
 type compiler struct {
 	base  *url.URL
@@ -184,8 +184,8 @@ func (c *compiler) step(st *dyno.Step, loop bool) (*Step, error) {
 }
 
 func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
-	s = &Step{Label: st.Label(), method: st.Verb(), base: c.base, Expect: st.Expect, keep: MaxQuoted}
-	if loop {
+	s = &Step{Label: st.Label(), method: st.Verb(), base: c.base, Expect: st.Expect, keep: http1.ErrorBody}
+	if loop && len(st.Expect) == 0 { // then a body is kept if the status is bad
 		s.keep = 0
 	}
 	if s.target, err = parseText("path", st.Path, c.known); err != nil {
@@ -347,10 +347,10 @@ func (s *Step) upgrades() bool {
 	return slices.ContainsFunc(s.fields, func(f headerText) bool { return strings.EqualFold(f.name, "Upgrade") })
 }
 
-// Want says which statuses are a success.
+// Want says which statuses the step expects, as " (want 201)"; "" if it does not say.
 func (s *Step) Want() string {
 	if len(s.Expect) == 0 {
-		return "want below 400"
+		return ""
 	}
-	return "want " + strings.Trim(fmt.Sprint(s.Expect), "[]")
+	return " (want " + strings.Trim(fmt.Sprint(s.Expect), "[]") + ")"
 }

@@ -87,6 +87,7 @@ func NewBuilder(parent string) (*Builder, error) {
 func (b *Builder) Close() error {
 	b.guard.Stop(0)
 	if b.guard.Broken != "" {
+		guard.Collect()
 		fmt.Fprintf(os.Stderr, "dyno: the supervisor of the builds %s; what it was to remove is removed now\n", b.guard.Broken)
 	}
 	for _, list := range b.lists {

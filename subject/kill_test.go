@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,5 +129,25 @@ func TestKilled(t *testing.T) {
 	}
 	if l := left(); len(l) > 0 {
 		t.Errorf("left after kill -9: %v", l)
+	}
+}
+
+// If only the supervisor of a builder is killed, builds stay, and Close removes them all the same.
+func TestBuilderWithoutGuard(t *testing.T) {
+	before := guard.Descendants(os.Getpid())
+	b, err := NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range guard.Descendants(os.Getpid()) {
+		if !slices.Contains(before, pid) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	if <-b.guard.Done; b.guard.Broken == "" || !exists(b.dir) {
+		t.Errorf("it %q; the builds are there: %t", b.guard.Broken, exists(b.dir))
+	}
+	if err := b.Close(); err != nil || exists(b.dir) {
+		t.Errorf("%v; the builds are left: %t", err, exists(b.dir))
 	}
 }

@@ -67,16 +67,17 @@ long, with a load of 1s, unless they say otherwise.
     dyno certify -f dyno.yaml --within 60s --plant cpu=3% --plant p99=10% --total 1h
 
 In 10m (--total) some 28 such runs fit: 8 of equal settings and 4 of each of 5
-changes. 50m fit 40 and 20 (--runs), which is what it takes to know a share to some
-15 points. Ctrl-C ends a campaign: what was judged is kept, and --resume adds to it.
+changes. 50m fit 40 and 20 (--runs): with 20 runs a share near 0 or 100% is known to
+some 17 points, one near 50% to 23. Ctrl-C ends a campaign: what was judged is kept, and --resume adds to it.
 
 KIND of --plant is cpu (more CPU time in each request, as a share of what one takes),
-memory (bytes that each request retains, as a share of the peak of resident memory),
+memory (each request retains bytes; those of a window are this share of peak memory),
 lock (held by each request, for a share of its CPU time) or p99 (waits in 2% of the
 requests). Changes need a service that is built from source and answers by net/http;
 others get runs of equal settings only. Of a plan with several settings the first is
 certified. The certificate is kept in the user's configuration, and reports of dyno
-run cite it, until kernel, CPU, service or load are others.`,
+run cite it, until the kernel, the CPU, the service (its build, arguments,
+environment, limits), the load, or turns against launches alone differ.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := planned(cmd, &p, args, false)

@@ -43,7 +43,7 @@ while the run goes on.
 	o.formatFlags(cmd.Flags())
 	o.strictFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
-	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if anything is worse, as dyno bench and dyno run do")
+	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a benchmark or, of a service, a primary metric is worse, as dyno bench and dyno run do")
 	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
 	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")

@@ -255,8 +255,8 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	p.Key(fs, "within", "", "time", "within", "most time for the blocks that are compared (default 2m without --repeat)")
-	p.Key(fs, "turn", "", "time", "turn", "turn of a setting while all run side by side, of closed loads the least (default 200ms, in loads below 3s less)")
+	p.Key(fs, "within", "", "time", "within", "most time for the blocks that are compared, a hard limit if given (default 2m without --repeat, but no fewer than 6 blocks)")
+	p.Key(fs, "turn", "", "time", "turn", "length of a turn of a setting where settings run side by side; slow answers make it longer (default 200ms, in loads below 3s less)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
 	p.Key(fs, "addr", "", "URL", "subject.addr", "where the subject serves: https://{{.Addr}} with TLS, or an address of its own (default http://{{.Addr}})")
 	p.Key(fs, "ready", "", "path", "subject.ready", "that answers 2xx when the subject is ready (default: its port is open)")

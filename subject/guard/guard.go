@@ -60,8 +60,12 @@ type Tree struct {
 	PID  int           // of the program
 	Done chan struct{} // closed when no process is left, all output is written and the directories are removed
 
-	ending        // valid when Done is closed
-	Broken string // valid when Done is closed: what became of its supervisor, and so of the program; "" if it ended as it should
+	ending // valid when Done is closed
+
+	// Broken, valid when Done is closed, says how the supervisor ended, and with it the program; "" if
+	// as it should. What one without a program was to remove stays until Collect.
+	Broken string
+
 	supervision
 }
 

@@ -132,7 +132,9 @@ func (t *Tree) follow(cmd *exec.Cmd, report io.Reader, o IO, started chan<- erro
 		if t.stopped.Load() {
 			t.Broken = "was stopped from outside (SIGSTOP), and then killed"
 		}
-		collect(ledger)
+		if t.PID != 0 { // what is kept without a program, such as builds, is still needed
+			collect(ledger)
+		}
 	}()
 	defer func() {
 		select {

@@ -68,7 +68,8 @@ long, with a load of 1s, unless they say otherwise.
 
 In 10m (--total) some 28 such runs fit: 8 of equal settings and 4 of each of 5
 changes. 50m fit 40 and 20 (--runs): with 20 runs a share near 0 or 100% is known to
-some 17 points, one near 50% to 23. Ctrl-C ends a campaign: what was judged is kept, and --resume adds to it.
+some 17 points, one near 50% to 23. Ctrl-C ends a campaign: what was judged is
+kept, and --resume adds to it.
 
 KIND of --plant is cpu (more CPU time in each request, as a share of what one takes),
 memory (each request retains bytes; those of a window are this share of peak memory),

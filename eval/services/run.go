@@ -1,0 +1,159 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
+)
+
+// A trial is a line of results.jsonl, and what was seen of its process from outside.
+type trial struct {
+	Trial   int                `json:"trial"`
+	Levels  map[string]string  `json:"levels"`
+	Start   time.Time          `json:"start"`
+	Elapsed float64            `json:"elapsed-sec"`
+	Values  map[string]float64 `json:"values"`
+	Error   string             `json:"error"`
+
+	peak   int64 // VmHWM at the end of the window, bytes; 0 if no process was seen
+	cycles int   // collections that began in the window, by the trace; -1 if not known
+}
+
+// A summary is what dyno run --json prints.
+type summary struct {
+	Metrics []struct {
+		Name    string
+		Primary bool
+	}
+	Settings []struct {
+		Setting string
+		Versus  map[string]struct{ Verdict string }
+	}
+	Warnings []struct{ Kind, Text string }
+	Failed   []struct{ Error string }
+}
+
+// dynoRun runs dyno on the plan as a user would, and watches its subjects meanwhile.
+func (b *bench) dynoRun(ctx context.Context, r *row) error {
+	plan, err := r.writePlan(b.dir)
+	if err != nil {
+		return err
+	}
+	out := filepath.Join(b.dir, "run-"+r.name)
+	builds, err := os.MkdirTemp(b.temp, "builds-")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, 20*time.Minute+2*b.within, errors.New("it did not end"))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, b.dyno, "run", "-f", plan, "--within", b.within.String(), "--json", "--out", out)
+	cmd.Env = append(os.Environ(), "TMPDIR="+builds) // whose executables are the subjects
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start dyno: %w", err)
+	}
+	w := watch(builds, r.factor)
+	err = cmd.Wait()
+	seen := w.stop()
+	r.verdict = time.Since(began)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if r.status = cmd.ProcessState.ExitCode(); err != nil {
+		return fmt.Errorf("dyno run: %w: %s", err, program.LastLine(stderr.String()))
+	}
+	if len(seen) > 0 {
+		r.build = seen[0].began.Sub(began)
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &r.summary); err != nil {
+		return fmt.Errorf("read dyno's JSON: %w", err)
+	}
+	if r.trials, err = readTrials(out, seen, r.factor); err != nil {
+		return err
+	}
+	return nil
+}
+
+// readTrials reads the run directory, and finds the process of each trial.
+func readTrials(dir string, seen []*process, factor string) ([]trial, error) {
+	lines, err := os.ReadFile(filepath.Join(dir, "results.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var ts []trial
+	for d := json.NewDecoder(bytes.NewReader(lines)); d.More(); {
+		t := trial{cycles: -1}
+		if err := d.Decode(&t); err != nil {
+			return nil, fmt.Errorf("read results.jsonl: %w", err)
+		}
+		end := t.Start.Add(time.Duration(t.Elapsed * float64(time.Second)))
+		for _, p := range seen {
+			if p.level != t.Levels[factor] || p.began.After(t.Start) || p.last().at.Before(t.Start) {
+				continue
+			}
+			t.peak = p.peak(end)
+			trace, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("trials/%04d/gctrace.txt", t.Trial)))
+			if err == nil {
+				t.cycles, err = countCycles(trace, t.Start.Sub(p.began), end.Sub(p.began))
+			}
+			if err != nil {
+				return nil, fmt.Errorf("trial %d: %w", t.Trial, err)
+			}
+		}
+		ts = append(ts, t)
+	}
+	return ts, nil
+}
+
+// countCycles counts the collections of a process's trace that began between two times since it
+// started. The runtime numbers its collections; if one is missing it is an error.
+func countCycles(trace []byte, from, to time.Duration) (n int, err error) {
+	last := 0
+	for lines := bufio.NewScanner(bytes.NewReader(trace)); lines.Scan(); {
+		var number int
+		var at float64
+		if _, err := fmt.Sscanf(lines.Text(), "gc %d @%fs", &number, &at); err != nil {
+			continue // of the scavenger
+		}
+		if number != last+1 {
+			return 0, fmt.Errorf("collection %d follows %d in the trace", number, last)
+		}
+		last = number
+		if d := time.Duration(at * float64(time.Second)); d >= from && d < to {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// primary are the verdicts on the primary metrics, as "p50 better, p99 unclear".
+func (s summary) primary() string {
+	var words []string
+	for _, m := range s.Metrics {
+		if !m.Primary || len(s.Settings) < 2 {
+			continue
+		}
+		if v, ok := s.Settings[1].Versus[m.Name]; ok {
+			words = append(words, strings.TrimSuffix(m.Name, "-sec")+" "+v.Verdict)
+		}
+	}
+	return strings.Join(words, ", ")
+}

@@ -25,12 +25,6 @@ const heyModule = "github.com/rakyll/hey@v0.1.4"
 // seconds are those of a generator in a round.
 const seconds = 2
 
-// A figure is what one generator said in one round; p50 in seconds.
-type figure struct{ p50, rate float64 }
-
-// A round has one figure of each generator; hey's is zero where it is not there.
-type round struct{ dyno, wrk, hey figure }
-
 func (b *bench) findTools(ctx context.Context) (err error) {
 	if b.wrk, err = exec.LookPath("wrk"); err != nil {
 		return errors.New("wrk is not installed (consider: apt-get install wrk)")

@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// A figure is what one generator said in one round; p50 in seconds.
+type figure struct{ p50, rate float64 }
+
+// A round has one figure of each generator; hey's is zero where it is not there.
+type round struct{ dyno, wrk, hey figure }
+
 // parseWrk reads what wrk --latency prints. Answers with a status of 400 or more are an error.
 func parseWrk(out string) (f figure, err error) {
 	for line := range strings.Lines(out) {

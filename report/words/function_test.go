@@ -71,3 +71,17 @@ func TestMostUnclear(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// An interval of one point beside "unclear" is explained.
+func TestAlike(t *testing.T) {
+	table := unclearTable()
+	if got := Alike(table); got != "" {
+		t.Errorf("%s", got)
+	}
+	x := table.Settings[1].Versus["p99-sec"]
+	x.Ratio, x.Lo, x.Hi, x.Comparison.N = 3.75, 3.75, 3.75, 4
+	table.Settings[1].Versus["p99-sec"] = x
+	if got := Alike(table); !strings.Contains(got, "(p99 latency of SLOW=1): 4 blocks show the same change") || !strings.Contains(got, "in 12.5% of cases") {
+		t.Errorf("%s", got)
+	}
+}

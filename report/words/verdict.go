@@ -178,8 +178,9 @@ func figures(t *compare.Table, i int, name string, both bool) string {
 //     against it, and how many more blocks would settle that.
 //   - Where every setting that is better in something is worse in something, it
 //     says what is traded for what, and leaves the choice.
-//   - Where settings are only worse, the baseline is to be kept; where nothing is
-//     shown, it says that.
+//   - Where settings are only worse, the baseline is to be kept, unless most comparisons
+//     are unclear; where nothing is shown, it says that, and which functions surely
+//     changed nevertheless.
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
 func Recommendation(t *compare.Table) string {
@@ -208,15 +209,14 @@ func Recommendation(t *compare.Table) string {
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:
-		text := fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric", base)
-		if unclear, all := unclearOf(vs); 2*unclear > all {
-			text = fmt.Sprintf("No recommendation: %d of %d comparisons of primary metrics are unclear%s", unclear, all, nearest(t, vs))
-		}
 		var parts []string
 		for _, v := range losses[:min(len(losses), 3)] {
 			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
 		}
-		return text + ", and " + List(parts) + "."
+		if unclear, all := unclearOf(vs); 2*unclear > all {
+			return fmt.Sprintf("No recommendation: %s, but %d of %d comparisons of primary metrics are unclear%s.", List(parts), unclear, all, nearest(t, vs))
+		}
+		return fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric, and %s.", base, List(parts))
 	}
 	return nothingShown(t, vs)
 }

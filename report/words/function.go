@@ -37,7 +37,7 @@ func Alike(t *compare.Table) string {
 	for i := range t.Settings {
 		for _, m := range t.Rows {
 			x := t.Settings[i].Versus[m.Name]
-			if x.Verdict != stats.Unclear || x.Note.Kind != "" || x.Hi-x.Lo > samePoint || !(math.Abs(x.Ratio-1) > samePoint) {
+			if x.Verdict != stats.Unclear || x.Note.Kind != "" || x.Comparison.N < 2 || !(x.Hi-x.Lo <= samePoint) || !(math.Abs(x.Ratio-1) > samePoint) {
 				continue
 			}
 			if noun := MetricNoun(m.Name) + " of " + t.Settings[i].Setting.Label(); len(parts) < mostSites {

@@ -10,7 +10,10 @@ type Snapshot struct {
 	At    time.Duration `json:"at-ns"` // since the window began; below 0 before it
 
 	RSS  float64 `json:"rss-B"`            // resident: Rss of /proc/PID/smaps_rollup, or of statm
-	File float64 `json:"file-B,omitempty"` // of it, pages of files: the program itself and its libraries
+	File float64 `json:"file-B,omitempty"` // of it, pages of files
+
+	Files   float64 `json:"files-B,omitempty"` // of File, files other than the program and its libraries; not of a brief look
+	Largest string  `json:"largest,omitempty"` // of these, the one that holds the most
 
 	Live     float64 `json:"live-B,omitempty"`     // heap that the last collection found live
 	Dead     float64 `json:"dead-B,omitempty"`     // other objects: allocated since, or not swept yet

@@ -151,10 +151,11 @@ var separators = [gcNumbers]string{" @", "s ", "%: ", "+", "+", " ms clock, ", "
 // fast reads a gc line of today's form seven times as fast as parse.
 func (p *pace) fast(line []byte) (Cycle, bool) {
 	var v numbers
-	rest, ok := bytes.CutPrefix(line, gcMark)
+	rest, _ := bytes.CutPrefix(line, gcMark)
 	for i, s := range separators {
 		n := 0
 		v[i], n = number(rest)
+		var ok bool
 		if rest, ok = bytes.CutPrefix(rest[n:], []byte(s)); n == 0 || !ok {
 			return Cycle{}, false
 		}

@@ -31,6 +31,8 @@ type Lab struct {
 // Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a load that is
 // a command; Knobs and CPU are for slices.
 type Hands struct {
+	// Vet finds mistakes that Prepare would find late, after it has prepared others; may be nil.
+	Vet     func(ctx context.Context, s dyno.Subject) error
 	Prepare func(ctx context.Context, s dyno.Subject) error           // makes, and keeps, what Start needs of a subject, such as a build
 	Sum     func(ctx context.Context, s dyno.Subject) (string, error) // of a prepared subject's executable; nil means that it is unknown
 	Limit   func(dyno.Limits) error                                   // subject.CheckLimits; nil means that any limit can be set
@@ -117,7 +119,8 @@ func (l *Lab) OneProgram(ctx context.Context, e *dyno.Experiment) (same []dyno.S
 
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
-// PrepareAll checks the limits and prepares the subject of every setting.
+// PrepareAll checks the limits and the subject of every setting, and then prepares them: a mistake in
+// the last is told before the first is compiled.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	trials := firstBlock(e)
 	for _, t := range trials {
@@ -125,6 +128,14 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 			if err := l.Limit(t.Limits); err != nil {
 				return err
 			}
+		}
+	}
+	for _, t := range trials {
+		if l.Vet == nil || len(trials) == 1 {
+			break
+		}
+		if err := l.Vet(ctx, t.Subject); err != nil {
+			return err
 		}
 	}
 	for _, t := range trials {

@@ -423,3 +423,22 @@ func TestLimitsFirst(t *testing.T) {
 		t.Errorf("%v, asked %q", err, asked)
 	}
 }
+
+// A mistake of the last setting is told before the first is prepared.
+func TestAllAreVettedFirst(t *testing.T) {
+	mistake := errors.New("a mistake")
+	prepared := 0
+	l := &Lab{Hands: Hands{
+		Vet: func(_ context.Context, s dyno.Subject) error {
+			if s.Go == "1.99" {
+				return mistake
+			}
+			return nil
+		},
+		Prepare: func(context.Context, dyno.Subject) error { prepared++; return nil },
+	}}
+	e := &dyno.Experiment{Subject: dyno.Subject{Package: "."}, Factors: dyno.Factors{{Name: "go", Levels: []string{"1.26", "1.99"}}}}
+	if err := l.PrepareAll(t.Context(), e); !errors.Is(err, mistake) || prepared != 0 {
+		t.Errorf("error %v after %d were prepared", err, prepared)
+	}
+}

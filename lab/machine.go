@@ -32,6 +32,12 @@ func Open() (l *Lab, release func() error, err error) {
 		return nil, nil, err
 	}
 	l = &Lab{Hands: Hands{
+		Vet: func(ctx context.Context, s dyno.Subject) error {
+			if !s.Launched() {
+				return nil
+			}
+			return builder.Check(ctx, s)
+		},
 		Prepare: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {
 				return nil

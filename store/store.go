@@ -401,12 +401,15 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 }
 
 // Replace writes a file beside path, syncs it and renames it, so that a reader, or a crash, finds
-// either the old content or the new.
+// either the old content or the new. It removes what a dyno that was killed meanwhile has left.
 func Replace(path string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	beside := "." + filepath.Base(path) + "."
+	removeLeft(filepath.Dir(path), beside)
+	f, err := os.CreateTemp(filepath.Dir(path), beside+"*")
 	if err != nil {
 		return err
 	}
+	lock(f) // where there are none, age alone tells what was left
 	b := bufio.NewWriter(f)
 	if err = write(b); err == nil {
 		err = b.Flush()
@@ -425,4 +428,30 @@ func Replace(path string, write func(io.Writer) error) error {
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+// leftAge is how old a file is that can have been left: its writer has locked it by then.
+const leftAge = time.Second
+
+// removeLeft removes the files of names that begin so, if nobody holds their locks.
+func removeLeft(dir, begin string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !strings.HasPrefix(e.Name(), begin) || !info.Mode().IsRegular() || time.Since(info.ModTime()) < leftAge {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if lock(f) == nil {
+			os.Remove(path)
+		}
+		f.Close()
+	}
 }

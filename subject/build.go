@@ -107,6 +107,36 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	return b.build(ctx, s)
 }
 
+// Check finds the mistakes that Build would, but for those of the compiler: before the first of
+// several subjects is compiled, all of them can be checked.
+func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil || s.Binary != "" {
+		return err // what is compiled is looked at by Build, at once
+	}
+	src, err := b.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	if _, err := b.goVersion(ctx, src, s); err != nil {
+		return err
+	}
+	for _, flag := range s.Build {
+		file, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "pgo=")
+		if !ok || file == "off" || file == "auto" {
+			continue
+		}
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(src.dir, file)
+		}
+		if _, err := os.Stat(file); err != nil {
+			return planErrorf("build flag %s: %v", flag, err)
+		}
+	}
+	return nil
+}
+
 // build is Build for who holds mu.
 func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil {

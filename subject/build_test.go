@@ -153,9 +153,28 @@ func TestBuildErrors(t *testing.T) {
 	} {
 		_, err := b.Build(ctx, test.s)
 		wantError(t, err, test.want)
+		if err := b.Check(ctx, test.s); test.s.Binary == "" {
+			wantError(t, err, test.want)
+		}
 		var mistake *dyno.PlanError
 		if !errors.As(err, &mistake) {
 			t.Errorf("%v is not a PlanError", err)
+		}
+	}
+}
+
+// What only the compiler knows is not checked; flags and files are.
+func TestCheck(t *testing.T) {
+	b := newBuilder(t)
+	dir := tree(t, "go.mod", goMod, "main.go", "package main\n\nfunc main() { oops() }\n", "cpu.pgo", "")
+	for _, test := range []struct{ flag, want string }{
+		{"-pgo=off", ""}, {"-pgo=cpu.pgo", ""}, {"-pgo=nosuch.pgo", "nosuch.pgo"}, {"-nosuch", "nosuch"}, {"-tags=x", ""},
+	} {
+		err := b.Check(t.Context(), dyno.Subject{Package: dir, Build: []string{test.flag}})
+		if test.want != "" {
+			wantError(t, err, test.want)
+		} else if err != nil {
+			t.Errorf("%s: %v", test.flag, err)
 		}
 	}
 }

@@ -210,9 +210,9 @@ func TestFiles(t *testing.T) {
 }
 
 func TestNoProbe(t *testing.T) {
-	b, s := service(t, "")
+	_, s := service(t, "")
 	s.NoInject = true
-	b = mustBuild(t, must(t, shared), s)
+	b := mustBuild(t, must(t, shared), s)
 	pretended := *b
 	pretended.Injected = true // as when go ignored the overlay
 	p, err := Start(context.Background(), &pretended, s, Options{})

@@ -119,12 +119,13 @@ func meanSnapshot(ss []dyno.Snapshot) dyno.Snapshot {
 		for i, to := range sizes(&m) {
 			*to += *from[i] / n
 		}
+		m.Largest = cmp.Or(m.Largest, s.Largest)
 	}
 	return m
 }
 
 func sizes(s *dyno.Snapshot) []*float64 {
 	return []*float64{
-		&s.RSS, &s.File, &s.Live, &s.Dead, &s.Unused, &s.Idle, &s.Released, &s.Stacks, &s.Metadata, &s.Other, &s.Goroutines,
+		&s.RSS, &s.File, &s.Files, &s.Live, &s.Dead, &s.Unused, &s.Idle, &s.Released, &s.Stacks, &s.Metadata, &s.Other, &s.Goroutines,
 	}
 }

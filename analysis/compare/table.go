@@ -102,6 +102,7 @@ type Setting struct {
 	Versus   map[string]Versus  `json:"versus"`             // by Row.Key; empty for the baseline
 
 	Why       []Why                  `json:"why,omitempty"`       // causes of the changes of primary metrics
+	Functions []ChangedFunction      `json:"functions,omitempty"` // that surely changed though the total of their profile does not show it
 	Saturated []Saturation           `json:"saturated,omitempty"` // trials in which the generator was the limit
 	Trace     *exectrace.Attribution `json:"trace,omitempty"`     // of its trial ForTrace; nil if absent. The caller fills it in
 	Single    *dyno.Result           `json:"-"`                   // the trial that finished, if it is the only one
@@ -202,6 +203,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	t.judge(o.Thresholds, good)
 	for i := range t.Settings {
 		t.Settings[i].Why = t.why(i, o.Places)
+		t.Settings[i].Functions = t.functions(i, o.Places)
 	}
 	finished := slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Err != "" })
 	t.Doubts = slices.Concat(t.doubts(o), t.mixed(good), t.saturated(good), collect(finished), o.Doubts)

@@ -85,6 +85,9 @@ const (
 	leastHeap = 4 << 20
 )
 
+// liveSeries are what collections found live, with and without what was allocated meanwhile.
+var liveSeries = []string{"heap-live-B", "heap-true-B"}
+
 // leakCounts are the series of what is counted, in the order of reports.
 var leakCounts = []string{"goroutines", "threads", "fds"}
 
@@ -154,8 +157,8 @@ type ends struct{ before, after, load float64 }
 
 func (e ends) known() bool { return e.before > 0 && e.after > 0 }
 
-// memory judges by the best evidence: what collections found live, else the heap's lows
-// between them, else resident memory. With few collections resident memory says nothing:
+// memory judges by the best evidence: what collections found live, with few of them beside
+// what was live before and after, else the heap's lows between them, else resident memory. With few collections resident memory says nothing:
 // it grows with garbage, and not with a leak that fills what garbage has left.
 func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
 	e := ends{load: connectionSize * g.connections}
@@ -163,7 +166,7 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 		e.before, e.after = before.Live, after.Live
 	}
 	by, at, value := "", []float64(nil), []float64(nil)
-	for _, name := range []string{"heap-live-B", "heap-true-B"} {
+	for _, name := range liveSeries {
 		a, v := g.within(series(name))
 		if len(a) >= leastCollections && (by == "" || jitter(v) < jitter(value)) {
 			by, at, value = name, a, v
@@ -171,12 +174,25 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 			at = a
 		}
 	}
+	rested := func(m *Grown) *Grown { return g.rested(m, e, snapshot(r, dyno.StageIdle)) }
 	if by != "" {
-		return g.rested(g.judge(by, at, value, e), e, snapshot(r, dyno.StageIdle))
+		m := g.judge(by, at, value, e)
+		if m.Verdict == Unclear && (m.Reason.Kind == ByTrend || m.Reason.Kind == Noisy) {
+			if fast := g.few(by, at, value, e); fast != nil && fast.Verdict == Leaking {
+				return fast
+			}
+		}
+		return rested(m)
 	}
 	collections, counted := r.Values.Get("gc-cycles")
 	collections = max(collections, float64(len(at)))
 	counted = counted || collections > 0
+	for _, name := range liveSeries {
+		a, v := g.within(series(name))
+		if m := g.few(name, a, v, e); m != nil && counted {
+			return rested(m)
+		}
+	}
 	a, v := g.within(series("heap-B"))
 	lowAt, low := lows(a, v)
 	if len(low) >= leastCollections {

@@ -269,8 +269,7 @@ func TestLeakOfASetting(t *testing.T) {
 
 // A heap is what a heap profile samples.
 type heap struct {
-	rng *rand.Rand
-	b   stackBuilder
+	b stackBuilder
 }
 
 const heapRate = 512 << 10

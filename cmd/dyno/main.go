@@ -33,10 +33,27 @@ const (
 	exitInterrupted = 130
 )
 
-const exitHelp = `
-Exit status: 0 done; 1 it could not be done; 2 a mistake in the command line or
-the plan; 98 something is unclear, with --strict; 99 a threshold failed (the report
-is whole in both); 130 interrupted (what was measured is kept and reported).`
+// exitHelp has those of the command's statuses that its flags make possible.
+func exitHelp(cmd *cobra.Command) string {
+	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
+	text := "\nExit status: 0 done; 1 it could not be done; 2 a mistake in the command line"
+	if has("file") {
+		text += "\nor the plan"
+	}
+	if has("strict") {
+		text += "; 98 something is unclear, with --strict"
+	}
+	switch {
+	case has("threshold") || has("strict"):
+		text += ";\n99 a threshold failed (the report is whole in both)"
+	case has("fail-worse"):
+		text += ";\n99 something is worse, with --fail-worse (the report is whole)"
+	}
+	if has("out") {
+		return text + ";\n130 interrupted (what was measured is kept and reported)."
+	}
+	return text + "; 130 interrupted."
+}
 
 var errInterrupted = errors.New("interrupted")
 
@@ -133,7 +150,7 @@ func newRoot() *cobra.Command {
 				return nil
 			}
 		}
-		cmd.Long += "\n" + exitHelp
+		cmd.Long += "\n" + exitHelp(cmd)
 		fromEnvironment(cmd)
 	}
 	return root

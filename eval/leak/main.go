@@ -7,6 +7,7 @@
 //	go run ./leak                        all of it, about half an hour
 //	go run ./leak -runs 2 -d 60s         a look, three minutes
 //	go run ./leak -only power            one part: verdicts or power
+//	go run ./leak -only curve -runs 2    leaks of 0.1 to 10,000 MiB an hour, 15 minutes
 //	go run ./leak -study                 study 000's table of memory, side by side, 24 minutes
 //	go run ./leak -out x -again          what the dyno of today says of runs kept by -out x -keep
 //	go run ./leak -check                 exit status 1 if dyno missed a goal
@@ -31,7 +32,7 @@ import (
 
 const programName = "eval/leak"
 
-var parts = []string{"verdicts", "power"}
+var parts = []string{"verdicts", "power", "curve"}
 
 type options struct {
 	runs, atOnce int
@@ -52,10 +53,10 @@ type options struct {
 func main() {
 	var o options
 	kindList := flag.String("kinds", "", "only `these`, by name: "+strings.Join(names(), ","))
-	flag.IntVar(&o.runs, "runs", 20, "runs of each kind; of the part power at most 4")
+	flag.IntVar(&o.runs, "runs", 20, "runs of each kind, or of each size and window of curve; of the part power at most 4")
 	flag.IntVar(&o.atOnce, "at-once", 20, "runs side by side; 20 take some 60 % of two CPUs")
 	flag.DurationVar(&o.length, "d", 150*time.Second, "length of a measured `window`; of the part power it is 3m")
-	flag.StringVar(&o.only, "only", "", "one part of `verdicts|power`")
+	flag.StringVar(&o.only, "only", "", "one part of `verdicts|power|curve`; curve runs only if it is named")
 	flag.StringVar(&o.out, "out", "", "`directory` for runs.jsonl and the run directories of failures")
 	flag.BoolVar(&o.keep, "keep", false, "keep the run directories of all runs there")
 	flag.BoolVar(&o.again, "again", false, "run nothing: score what was kept there, with the same -runs, -kinds and -d")
@@ -121,8 +122,8 @@ func measure(ctx context.Context, o options, w io.Writer) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"verdicts", b.verdicts}, {"power", b.power}} {
-		if o.only != "" && o.only != part.name {
+	}{{"verdicts", b.verdicts}, {"power", b.power}, {"curve", b.curve}} {
+		if o.only != part.name && (o.only != "" || part.name == "curve") {
 			continue
 		}
 		if err := part.run(ctx); err != nil {

@@ -42,7 +42,14 @@ func (l *Look) Close() {
 // Snapshot tells where memory is now, exactly: it stops the world and walks the page
 // tables under the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
 func (l *Look) Snapshot() (dyno.Snapshot, error) {
-	return l.snapshot("metrics exact", kernel.ResidentExact)
+	s, err := l.snapshot("metrics exact", kernel.ResidentExact)
+	if err == nil && s.File > 0 {
+		files, largest, err := kernel.MappedFiles(l.pid)
+		if err == nil { // else they count as the program's, as where smaps may not be read
+			s.Files, s.Largest = min(files, s.File), largest
+		}
+	}
+	return s, err
 }
 
 // Brief is a Snapshot of some 10 µs: the kernel may be off by some hundred KiB a CPU, the

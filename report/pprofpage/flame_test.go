@@ -124,13 +124,11 @@ func TestFlamePage(t *testing.T) {
 // What is too small to see is its caller's: nothing of the whole is lost.
 func TestPrune(t *testing.T) {
 	set := stackSet{Sources: []source{{FullName: "root"}, {FullName: "main"}, {FullName: "tiny"}, {FullName: "big"}, {FullName: "leaf"}}}
-	for _, s := range []stack{
+	set.Stacks = append(set.Stacks, []stack{
 		{500_000, []int{0, 1, 3, 4}}, {499_200, []int{0, 1, 3, 4}},
 		{300, []int{0, 1, 2}}, {500, []int{0, 1, 2, 4}},
 		{-400_000, []int{0, 1, 3, 4}}, {-600, []int{0, 1, 3, 4}}, {-700, []int{0, 1, 2}}, // what there was before
-	} {
-		set.Stacks = append(set.Stacks, s)
-	}
+	}...)
 	set.prune()
 	var lines []string
 	for _, s := range set.Stacks {

@@ -45,6 +45,9 @@ func (v *View) legend(sections []layout.Section) []string {
 	if g := sections[0].Grids[0]; g.Shows(headMore) {
 		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
 	}
+	if alike := words.Alike(v.Table); alike != "" {
+		notes = append(notes, alike)
+	}
 	return notes
 }
 

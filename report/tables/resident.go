@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // A ResidentPart is a part of the resident memory, in bytes.
@@ -27,7 +28,8 @@ var ResidentParts = []ResidentPart{
 	{"stacks", func(r *compare.Resident) float64 { return r.End.Stacks }},
 	{"GC structures", func(r *compare.Resident) float64 { return r.End.Metadata }},
 	{"other runtime", func(r *compare.Resident) float64 { return r.End.Other }},
-	{"program file", func(r *compare.Resident) float64 { return r.End.File }},
+	{"program file", func(r *compare.Resident) float64 { return r.End.File - r.End.Files }},
+	{"mapped files", func(r *compare.Resident) float64 { return r.End.Files }},
 	{"other (data, mmap, cgo)", func(r *compare.Resident) float64 { return max(0, *r.Left) }},
 	{untouched, func(r *compare.Resident) float64 { return min(0, *r.Left) }},
 	{"RSS", func(r *compare.Resident) float64 { return r.End.RSS }},
@@ -94,19 +96,11 @@ func (v *View) residentNotes(negative bool) (notes []string) {
 
 // ratio says what the resident memory of setting i consists of, in live heaps.
 func (v *View) ratio(i int, r *compare.Resident) string {
-	e := &r.End
-	in := func(x float64) string { return layout.Scale{Unit: "", Factor: 1, Decimals: 2}.Format(x / e.Live) }
 	name := ""
 	if len(v.Settings) > 1 {
 		name = " of " + v.SettingName(i)
 	}
-	text := fmt.Sprintf("RSS%s is %s times its live heap: 1 is live, %s is dead and not yet collected, %s is free room that the heap keeps, ",
-		name, in(e.RSS), in(e.Dead), in(e.Unused+e.Idle))
-	own := e.Stacks + e.Metadata + e.Other
-	if left := *r.Left; left < 0 {
-		return text + fmt.Sprintf("%s is the rest of the runtime as far as it is resident, and %s the program's file.", in(own+left), in(e.File))
-	}
-	return text + fmt.Sprintf("%s is the rest of the runtime, %s the program's file, and %s nothing that the runtime knows of.", in(own), in(e.File), in(*r.Left))
+	return words.Resident(name, &r.End, *r.Left)
 }
 
 // GivenBack is the table of what memory comes back after the load.

@@ -134,7 +134,7 @@ func (v *Verdict) say(t *compare.Table, i int) {
 	v.better, v.worse, v.unclear, v.untold = changes(v.Better), changes(v.Worse), plainNouns(v.Unclear), plainNouns(v.Untold)
 	var said []string
 	for _, p := range []struct{ before, what string }{
-		{"better in ", v.better}, {"worse in ", v.worse},
+		{"", functions(&t.Settings[i])}, {"better in ", v.better}, {"worse in ", v.worse},
 		{"the same within " + dyno.Fraction(t.Negligible).String() + " in ", plainNouns(v.Same)},
 		{"unclear in ", v.unclear}, {"not compared in ", v.untold}, {"", v.failed},
 	} {
@@ -178,8 +178,9 @@ func figures(t *compare.Table, i int, name string, both bool) string {
 //     against it, and how many more blocks would settle that.
 //   - Where every setting that is better in something is worse in something, it
 //     says what is traded for what, and leaves the choice.
-//   - Where settings are only worse, the baseline is to be kept; where nothing is
-//     shown, it says that.
+//   - Where settings are only worse, the baseline is to be kept, unless most comparisons
+//     are unclear; where nothing is shown, it says that, and which functions surely
+//     changed nevertheless.
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
 func Recommendation(t *compare.Table) string {
@@ -208,12 +209,14 @@ func Recommendation(t *compare.Table) string {
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:
-		text := fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric", base)
 		var parts []string
 		for _, v := range losses[:min(len(losses), 3)] {
 			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
 		}
-		return text + ", and " + List(parts) + "."
+		if unclear, all := unclearOf(vs); 2*unclear > all {
+			return fmt.Sprintf("No recommendation: %s, but %d of %d comparisons of primary metrics are unclear%s.", List(parts), unclear, all, nearest(t, vs))
+		}
+		return fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric, and %s.", base, List(parts))
 	}
 	return nothingShown(t, vs)
 }
@@ -374,7 +377,37 @@ func nothingShown(t *compare.Table, vs []Verdict) string {
 			t.Settings[0].Setting.Label(), dyno.Fraction(t.Negligible))
 	}
 	slices.Sort(more)
-	return fmt.Sprintf("Nothing is shown that would speak for or against a setting%s.", settle(more, (len(more)-1)/2, " half of what is unclear"))
+	shown := "Nothing is shown"
+	if i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return len(s.Functions) > 0 }); i > 0 {
+		shown = fmt.Sprintf("Of %s %s; no total is shown", t.Settings[i].Setting.Label(), functions(&t.Settings[i]))
+	}
+	return fmt.Sprintf("%s that would speak for or against a setting%s%s.", shown, settle(more, (len(more)-1)/2, " half of what is unclear"), nearest(t, vs))
+}
+
+func unclearOf(vs []Verdict) (unclear, all int) {
+	for _, v := range vs {
+		unclear += len(v.Unclear)
+		all += len(v.Unclear) + len(v.Better) + len(v.Worse) + len(v.Same)
+	}
+	return unclear, all
+}
+
+// nearest names, of the unclear comparisons that have probably changed, the one that the
+// fewest more blocks would settle.
+func nearest(t *compare.Table, vs []Verdict) (text string) {
+	least := math.MaxInt
+	for _, v := range vs {
+		for _, name := range v.Unclear {
+			x := t.Settings[v.at].Versus[name]
+			if x.MoreBlocks <= 0 || x.MoreBlocks >= least || !(x.Lo > 1 || x.Hi < 1) || x.Lo == x.Hi {
+				continue
+			}
+			least = x.MoreBlocks
+			text = fmt.Sprintf(". Nearest is %s of %s, probably %s [%s, %s]: %s", MetricNoun(name), v.Setting.Label(),
+				much(x.Ratio), much(x.Lo), much(x.Hi), layout.Count(least, "more block"))
+		}
+	}
+	return text
 }
 
 func plainNouns(metrics []string) string {

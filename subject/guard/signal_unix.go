@@ -43,6 +43,7 @@ func (t *Tree) signal(what string, s syscall.Signal) error {
 	return nil
 }
 
+//lint:ignore U1000 used where there is no supervisor (start_other.go)
 var ownGroup = &syscall.SysProcAttr{Setpgid: true}
 
 func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }

@@ -48,7 +48,7 @@ func contendHere() {
 		var wg sync.WaitGroup
 		mu.Lock()
 		for range 100 {
-			wg.Go(func() { mu.Lock(); mu.Unlock() })
+			wg.Go(func() { mu.Lock(); mu.Unlock() }) //lint:ignore SA2001 waiting is the point
 		}
 		time.Sleep(time.Millisecond)
 		mu.Unlock()

@@ -87,6 +87,8 @@ func dynoPlantRead(table, token string) *dynoPlantAmounts {
 }
 
 // dynoPlantRequest is called as each request begins.
+//
+//lint:ignore U1000 net/http calls it
 func dynoPlantRequest() {
 	if dynoPlanted != nil {
 		dynoPlanted.request()
@@ -95,7 +97,7 @@ func dynoPlantRequest() {
 
 func (a *dynoPlantAmounts) request() {
 	if a.spins > 0 {
-		dynoPlantSpin(a.spins)
+		dynoPlantSpin(a.spins) //lint:ignore SA4017 its time is the effect
 	}
 	if a.retain > 0 {
 		dynoPlantRetain(a.retain)

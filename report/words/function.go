@@ -1,0 +1,54 @@
+package words
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/stats"
+)
+
+var shareNouns = map[string]string{"cpu-sec/req": "CPU time", "alloc-B/req": "memory allocated", "mutex-wait-sec/req": "waiting for locks"}
+
+// functions says which functions of a setting surely changed though totals do not show it.
+func functions(s *compare.Setting) string {
+	var parts []string
+	for _, f := range s.Functions[:min(len(s.Functions), mostSites)] {
+		sc := layout.ScaleOf(f.Metric, math.Abs(float64(f.Change)))
+		rose := "rose"
+		if f.Change < 0 {
+			rose = "fell"
+		}
+		parts = append(parts, fmt.Sprintf("%s in %s surely %s by %s %s", shareNouns[f.Metric], f.Func, rose,
+			sc.With(math.Abs(float64(f.Change))), sc.Interval(float64(f.Lo), float64(f.Hi))))
+	}
+	return List(parts)
+}
+
+// samePoint is how near the ends of an interval are that reports print alike.
+const samePoint = 5e-4
+
+// Alike explains changes that are unclear beside an interval of one point; "" if there are none.
+func Alike(t *compare.Table) string {
+	var parts []string
+	blocks := 0
+	for i := range t.Settings {
+		for _, m := range t.Rows {
+			x := t.Settings[i].Versus[m.Name]
+			if x.Verdict != stats.Unclear || x.Note.Kind != "" || x.Comparison.N < 2 || !(x.Hi-x.Lo <= samePoint) || !(math.Abs(x.Ratio-1) > samePoint) {
+				continue
+			}
+			if noun := MetricNoun(m.Name) + " of " + t.Settings[i].Setting.Label(); len(parts) < mostSites {
+				parts = append(parts, noun)
+			}
+			blocks = x.Comparison.N
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf("An interval of one point (%s): %s show the same change, so that only the signs tell; as many alike come by chance in %s of cases, before all comparisons count.",
+		List(parts), layout.Count(blocks, "block"), dyno.Fraction(math.Pow(2, float64(1-blocks))))
+}

@@ -1,0 +1,87 @@
+package words
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/stats"
+)
+
+func unclearTable() *compare.Table {
+	level := func(v string) dyno.Setting { return dyno.Setting{{Factor: "SLOW", Value: v}} }
+	versus := func(ratio, lo, hi float64, more int) compare.Versus {
+		x := compare.Versus{MoreBlocks: more}
+		x.Verdict, x.Ratio, x.Lo, x.Hi = stats.Unclear, ratio, lo, hi
+		return x
+	}
+	p99, _ := dyno.MetricByName("p99-sec")
+	cpu, _ := dyno.MetricByName("cpu-sec/req")
+	values := map[string]compare.Summary{"p99-sec": {}, "cpu-sec/req": {}}
+	t := &compare.Table{Trials: 8, Planned: 8, Negligible: 0.01, Settings: []compare.Setting{
+		{Setting: level("0"), Trials: 4, Values: values},
+		{Setting: level("1"), Trials: 4, Values: values, Versus: map[string]compare.Versus{
+			"p99-sec": versus(1.129, 1.03, 1.24, 4), "cpu-sec/req": versus(1.01, 0.97, 1.05, 2),
+		}},
+	}}
+	for _, m := range []dyno.Metric{p99, cpu} {
+		m.Primary = true
+		t.Rows = append(t.Rows, compare.Row{Metric: m})
+	}
+	return t
+}
+
+// A function that surely changed is in the first sentence, whatever the totals say, and the
+// comparison that probably changed is named with what would settle it.
+func TestFunctionsComeFirst(t *testing.T) {
+	table := unclearTable()
+	nothing := Recommendation(table)
+	if !strings.HasPrefix(nothing, "Nothing is shown that would speak for or against a setting") ||
+		!strings.Contains(nothing, "Nearest is p99 latency of SLOW=1, probably 13% higher [3.0% higher, 24% higher]: 4 more blocks.") {
+		t.Errorf("%s", nothing)
+	}
+	table.Settings[1].Functions = []compare.ChangedFunction{{Metric: "cpu-sec/req", Place: compare.Place{
+		Func: "main.hash", Change: 129e-6, Lo: 82e-6, Hi: 177e-6, Share: dyno.Number(math.NaN()),
+	}}}
+	const want = "CPU time in main.hash surely rose by 129.0 µs [82.0, 177.0]"
+	if got := Recommendation(table); !strings.HasPrefix(got, "Of SLOW=1 "+want+"; no total is shown that would speak for or against") {
+		t.Errorf("%s", got)
+	}
+	if got := Verdicts(table)[0].Text; !strings.HasPrefix(got, "SLOW=1 against SLOW=0: "+want+"; unclear in ") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Where most comparisons are unclear, nothing is recommended.
+func TestMostUnclear(t *testing.T) {
+	table := unclearTable()
+	req, _ := dyno.MetricByName("p50-sec")
+	req.Primary = true
+	table.Rows = append(table.Rows, compare.Row{Metric: req})
+	worse := compare.Versus{}
+	worse.Verdict, worse.Ratio, worse.Lo, worse.Hi = stats.Worse, 1.2, 1.1, 1.3
+	for i := range table.Settings {
+		table.Settings[i].Values["p50-sec"] = compare.Summary{}
+	}
+	table.Settings[1].Versus["p50-sec"] = worse
+	if got := Recommendation(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
+		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear. Nearest is p99 latency") {
+		t.Errorf("%s", got)
+	}
+}
+
+// An interval of one point beside "unclear" is explained.
+func TestAlike(t *testing.T) {
+	table := unclearTable()
+	if got := Alike(table); got != "" {
+		t.Errorf("%s", got)
+	}
+	x := table.Settings[1].Versus["p99-sec"]
+	x.Ratio, x.Lo, x.Hi, x.Comparison.N = 3.75, 3.75, 3.75, 4
+	table.Settings[1].Versus["p99-sec"] = x
+	if got := Alike(table); !strings.Contains(got, "(p99 latency of SLOW=1): 4 blocks show the same change") || !strings.Contains(got, "in 12.5% of cases") {
+		t.Errorf("%s", got)
+	}
+}

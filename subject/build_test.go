@@ -353,3 +353,15 @@ func TestRevisionsPlace(t *testing.T) {
 		t.Error("a link of somebody else's was removed")
 	}
 }
+
+func TestReplacedByDirectory(t *testing.T) {
+	b := newBuilder(t)
+	check := func(replace string) error {
+		dir := tree(t, "go.mod", "module example.org/x\n\ngo 1.26\n\nrequire example.org/y v1.0.0\n\nreplace example.org/y => "+replace+"\n")
+		return b.checkReplaced(t.Context(), &downloaded{Path: "example.org/x", Version: "v1.2.3", Dir: dir})
+	}
+	wantError(t, check("../y"), "example.org/x@v1.2.3 replaces example.org/y by its directory ../y", "clone")
+	if err := check("example.org/z v1.0.0"); err != nil {
+		t.Errorf("replaced by a published module: %v", err)
+	}
+}

@@ -178,6 +178,9 @@ func (b *Builder) module(ctx context.Context, spec string) (src source, err erro
 		return src, err
 	}
 	m, err := b.download(ctx, scratch, pkg, query)
+	if err == nil {
+		err = b.checkReplaced(ctx, m)
+	}
 	if err != nil {
 		return src, err
 	}
@@ -224,6 +227,34 @@ func (b *Builder) download(ctx context.Context, dir, pkg, query string) (*downlo
 		}
 	}
 	return nil, fmt.Errorf("no module has the package %s at %s: %v", pkg, query, first)
+}
+
+// checkReplaced returns an error if the module takes others from directories beside its own, which are
+// not in what is downloaded. The go command refuses to install such a module, too.
+func (b *Builder) checkReplaced(ctx context.Context, m *downloaded) error {
+	file := filepath.Join(m.Dir, "go.mod")
+	if !exists(file) {
+		return nil
+	}
+	out, err := b.command(ctx, m.Dir, map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod"}, "go", "mod", "edit", "-json", file)
+	if err != nil {
+		return err
+	}
+	var mod struct {
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &mod); err != nil {
+		return fmt.Errorf("read go.mod of %s: %w", m.Path, err)
+	}
+	for _, r := range mod.Replace {
+		if r.New.Version == "" { // as only directories have none
+			return planErrorf("module %s@%s replaces %s by its directory %s, which is not published (consider: clone its repository, and run dyno there)",
+				m.Path, m.Version, r.Old.Path, r.New.Path)
+		}
+	}
+	return nil
 }
 
 // keptTree begins the names of worktrees that are the same in each run, as the go command caches

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,10 +83,10 @@ func readTrials(dir string, seen []*process, factor string) ([]trial, error) {
 			}
 			t.peak = p.peak(end)
 			trace, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("trials/%04d/gctrace.txt", t.Trial)))
-			if err == nil {
-				t.cycles, err = countCycles(trace, t.Start.Sub(p.began), end.Sub(p.began))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // there is none of a service that never collected
+				return nil, err
 			}
-			if err != nil {
+			if t.cycles, err = countCycles(trace, t.Start.Sub(p.began), end.Sub(p.began)); err != nil {
 				return nil, fmt.Errorf("trial %d: %w", t.Trial, err)
 			}
 		}

@@ -20,8 +20,7 @@ type Record struct {
 	Window   int64             // all requests of the window, those of unmeasured steps too
 
 	Start time.Time // of the measured window; Kept and Slowest count from it
-	// Elapsed runs from the first request's due time to the end of the last, with
-	// what was not the run's turn.
+	// Elapsed runs from Start to the end of the last request, with what was not the run's turn.
 	Elapsed time.Duration
 	// Rate is successful requests per second of the run's own time, SentRate all sent
 	// requests. Waiting for the last answers is in neither. A closed load with a duration counts what
@@ -104,11 +103,11 @@ func (r *runner) record() *Record {
 	}
 	rec.Statuses, rec.Slowest, rec.examples = sum.statuses, sum.slowest, sum.examples
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
-	if sum.first == never {
-		sum.first, sum.own.first = sum.last, sum.own.last
+	if sum.own.first == never {
+		sum.own.first = sum.own.last
 	}
 	rec.Start = r.at(r.rec.zero)
-	rec.Elapsed = sum.last - sum.first
+	rec.Elapsed = max(sum.last-r.rec.zero, 0)
 	r.rates(rec, &sum)
 	r.dead = 0
 	if sum.bad >= leastDead {

@@ -53,31 +53,31 @@ type shard struct {
 
 // totals are a shard's counts of the loop, apart from histograms.
 type totals struct {
-	failures    map[failure]int
-	examples    map[string]string // by cause: outcome.example of the first
-	asides      map[string]int    // failures of requests that are not measured
-	statuses    map[int]int64
-	slowest     slowest
-	sent        int64
-	overdue     int64 // requests that succeeded after the deadline
-	redirects   int64 // answers of status 3xx that no step expects
-	inTime      int64 // requests that succeeded by the recorder's until
-	sentInTime  int64 // requests that were over by then
-	in, out     int64 // bytes
-	waited      int64
-	first, last time.Duration                       // due, done
-	own         struct{ first, last time.Duration } // the same, of the run's own time
-	dueLast     time.Duration                       // of the request that was due last, of the run's own time
-	sentAt      time.Duration                       // when it was sent, likewise
-	lag         time.Duration                       // longest wait of a request since one had not to wait, likewise
-	recovered   time.Duration                       // longest lag that was caught up with
-	lastGood    time.Duration                       // when the last request succeeded, of the run's own time
-	lastBad     time.Duration                       // when the last that failed was sent, likewise
-	bad         int64                               // that failed in a row
+	failures   map[failure]int
+	examples   map[string]string // by cause: outcome.example of the first
+	asides     map[string]int    // failures of requests that are not measured
+	statuses   map[int]int64
+	slowest    slowest
+	sent       int64
+	overdue    int64 // requests that succeeded after the deadline
+	redirects  int64 // answers of status 3xx that no step expects
+	inTime     int64 // requests that succeeded by the recorder's until
+	sentInTime int64 // requests that were over by then
+	in, out    int64 // bytes
+	waited     int64
+	last       time.Duration                       // done
+	own        struct{ first, last time.Duration } // due, done, of the run's own time
+	dueLast    time.Duration                       // of the request that was due last, of the run's own time
+	sentAt     time.Duration                       // when it was sent, likewise
+	lag        time.Duration                       // longest wait of a request since one had not to wait, likewise
+	recovered  time.Duration                       // longest lag that was caught up with
+	lastGood   time.Duration                       // when the last request succeeded, of the run's own time
+	lastBad    time.Duration                       // when the last that failed was sent, likewise
+	bad        int64                               // that failed in a row
 }
 
 func newTotals() totals {
-	return totals{failures: map[failure]int{}, examples: map[string]string{}, asides: map[string]int{}, statuses: map[int]int64{}, first: never, own: struct{ first, last time.Duration }{first: never}}
+	return totals{failures: map[failure]int{}, examples: map[string]string{}, asides: map[string]int{}, statuses: map[int]int64{}, own: struct{ first, last time.Duration }{first: never}}
 }
 
 const never = time.Duration(1<<63 - 1)
@@ -204,7 +204,6 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 	s.in += o.in
 	s.out += o.out
-	s.first = min(s.first, d.at)
 	s.last = max(s.last, o.done)
 	away := s.rec.turn.offset()
 	s.own.first = min(s.own.first, d.at-away)
@@ -328,7 +327,6 @@ func (s *totals) merge(t *totals) {
 	s.lastGood = max(s.lastGood, t.lastGood)
 	s.lastBad = max(s.lastBad, t.lastBad)
 	s.bad += t.bad
-	s.first = min(s.first, t.first)
 	s.last = max(s.last, t.last)
 	s.own.first = min(s.own.first, t.own.first)
 	s.own.last = max(s.own.last, t.own.last)

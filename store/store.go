@@ -186,7 +186,7 @@ func (d *Dir) writeRun() error {
 			return err
 		}
 	}
-	if most := safe.Plan.Bytes; int64(len(text)) > most { // or it could not be read again
+	if most := safe.Run.Bytes; int64(len(text)) > most { // or it could not be read again
 		return fmt.Errorf("the plan has %v, of which dyno reads at most %v (consider: body_file for a large body)", dyno.Size(len(text)), dyno.Size(most))
 	}
 	return d.WriteFile(runFile, func(w io.Writer) error {

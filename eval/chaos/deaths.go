@@ -113,6 +113,16 @@ func (t *try) cloneSource() error {
 	return nil
 }
 
+// removeAll removes a directory in which others write meanwhile.
+func removeAll(dir string) (err error) {
+	for range 100 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // guards are dyno's supervisors and launchers, subjects what these have started.
 func (d *dyno) guards() []int {
 	var pids []int
@@ -169,7 +179,7 @@ func disks() []kind {
 		{"disk full of results", func(t *try) error { return t.fullDisk(filepath.Join(t.dir, "small", "run"), "") }},
 		{"disk full of temporary files", func(t *try) error { return t.fullDisk(t.out(), filepath.Join(t.dir, "small")) }},
 		{"run directory removed", func(t *try) error {
-			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error { return os.RemoveAll(t.out()) })
+			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error { return removeAll(t.out()) })
 		}},
 		{"run directory renamed", func(t *try) error {
 			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error {

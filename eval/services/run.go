@@ -71,12 +71,24 @@ func readTrials(dir string, seen []*process, factor string) ([]trial, error) {
 		return nil, err
 	}
 	var ts []trial
+	ends := map[int]time.Time{} // of the window that a block's trials share
 	for d := json.NewDecoder(bytes.NewReader(lines)); d.More(); {
-		t := trial{cycles: -1}
+		var t trial
 		if err := d.Decode(&t); err != nil {
 			return nil, fmt.Errorf("read results.jsonl: %w", err)
 		}
-		end := t.Start.Add(time.Duration(t.Elapsed * float64(time.Second)))
+		if end := t.end(); t.Turns > 0 && end.After(ends[t.Block]) {
+			ends[t.Block] = end
+		}
+		ts = append(ts, t)
+	}
+	for i := range ts {
+		t := &ts[i]
+		t.cycles = -1
+		end := t.end()
+		if t.Turns > 0 {
+			end = ends[t.Block]
+		}
 		for _, p := range seen {
 			if p.level != t.Levels[factor] || p.began.After(t.Start) || p.last().at.Before(t.Start) {
 				continue
@@ -90,7 +102,6 @@ func readTrials(dir string, seen []*process, factor string) ([]trial, error) {
 				return nil, fmt.Errorf("trial %d: %w", t.Trial, err)
 			}
 		}
-		ts = append(ts, t)
 	}
 	return ts, nil
 }

@@ -11,6 +11,8 @@ import (
 // A trial is a line of results.jsonl, and what was seen of its process from outside.
 type trial struct {
 	Trial   int                `json:"trial"`
+	Block   int                `json:"block"`
+	Turns   int                `json:"turns"` // 0 unless it ran beside others
 	Levels  map[string]string  `json:"levels"`
 	Start   time.Time          `json:"start"`
 	Elapsed float64            `json:"elapsed-sec"`
@@ -20,6 +22,8 @@ type trial struct {
 	peak   int64 // VmHWM at the end of the window, bytes; 0 if no process was seen
 	cycles int   // collections that began in the window, by the trace; -1 if not known
 }
+
+func (t *trial) end() time.Time { return t.Start.Add(time.Duration(t.Elapsed * float64(time.Second))) }
 
 // A summary is what dyno run --json prints.
 type summary struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // enough is the number of requests after which some modes do what they do.
-const enough = 50
+const enough = 10
 
 const escape = "\x1b[2J\x1b]0;owned\x07\u009b31mred\r"
 
@@ -72,12 +72,6 @@ var atStart = map[string]func(){
 			eaten[i] = 1
 		}
 	},
-	"kills its guard": func() {
-		go func() { time.Sleep(300 * time.Millisecond); syscall.Kill(os.Getppid(), syscall.SIGKILL) }()
-	},
-	"stops its guard": func() {
-		go func() { time.Sleep(300 * time.Millisecond); syscall.Kill(os.Getppid(), syscall.SIGSTOP) }()
-	},
 	"deaf":      func() { signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) },
 	"elsewhere": func() { os.Setenv("PORT", "0") },
 	"half closed output": func() {
@@ -88,11 +82,13 @@ var atStart = map[string]func(){
 
 // afterEnough are modes that act once it has answered enough requests.
 var afterEnough = map[string]func(){
-	"dies":          func() { os.Exit(3) },
-	"panics":        func() { go panic(escape) },
-	"stuck":         func() { select {} },
-	"stops":         func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) },
-	"stops to hear": func() { listener.Close(); panic(http.ErrAbortHandler) },
+	"kills its guard": func() { syscall.Kill(os.Getppid(), syscall.SIGKILL) },
+	"stops its guard": func() { syscall.Kill(os.Getppid(), syscall.SIGSTOP) },
+	"dies":            func() { os.Exit(3) },
+	"panics":          func() { go panic(escape) },
+	"stuck":           func() { select {} },
+	"stops":           func() { syscall.Kill(os.Getpid(), syscall.SIGSTOP) },
+	"stops to hear":   func() { listener.Close(); panic(http.ErrAbortHandler) },
 }
 
 var listener net.Listener

@@ -281,12 +281,7 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	}
 	up := func(r *dyno.Result) bool { _, ok := r.Values.Get("ready-sec"); return ok }
 	if c.blocks == 1 && alike(rs) && !slices.ContainsFunc(rs, up) { // nobody was beside another
-		for _, r := range rs {
-			if err := c.sink(r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.sinkAll(rs)
 	}
 	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
@@ -294,12 +289,17 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	c.proved = true
 	rs, dropped := c.settled(rs)
 	c.lab.clear(dropped)
+	return c.sinkAll(rs)
+}
+
+// sinkAll hands over the results of a block, also those after one that cannot be stored, and returns the first error.
+func (c *course) sinkAll(rs []*dyno.Result) (first error) {
 	for _, r := range rs {
-		if err := c.sink(r); err != nil {
-			return err
+		if err := c.sink(r); first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // settled are the results of a block that count. One that is measured again and has a failure

@@ -209,6 +209,19 @@ func TestSinkEndsTheRun(t *testing.T) {
 	})
 }
 
+// A block that is measured is handed over as a whole: the sink may keep what it cannot write.
+func TestSinkGetsTheWholeBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("the run directory was removed")
+		f := newFake()
+		n := 0
+		err := f.lab.Run(t.Context(), besideExperiment(2), func(*dyno.Result) error { n++; return gone })
+		if !errors.Is(err, gone) || n != 2 {
+			t.Errorf("%d results, error %v", n, err)
+		}
+	})
+}
+
 func TestSkip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

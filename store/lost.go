@@ -15,20 +15,21 @@ var ErrLost = errors.New("the run directory was removed or renamed while the run
 
 // Rescue reports whether the directory is still the one that results go to. If it was removed or
 // renamed it is made again, with all results that are known, and the error wraps ErrLost, now and
-// ever after: what is measured next would be apart from what was measured before.
+// ever after: what is measured next would be apart from what was measured before. It is another
+// error each time that it is made again, as when the removal still went on.
 func (d *Dir) Rescue() error {
-	if d.results == nil || d.lost != nil {
+	if d.results == nil {
 		return d.lost
 	}
 	path := filepath.Join(d.Path, resultsFile)
 	ours, err := d.results.Stat()
 	if err != nil { // as writing will say
-		return nil
+		return d.lost
 	}
 	there, err := os.Stat(path)
 	switch {
-	case err == nil && os.SameFile(ours, there):
-		return nil
+	case err == nil && (d.lost != nil || os.SameFile(ours, there)):
+		return d.lost
 	case err == nil:
 		d.lost = fmt.Errorf("%w: %s is another's now, and the results are shown only", ErrLost, d.Path)
 		return d.lost

@@ -59,7 +59,13 @@ func (d *Dir) trialDir(n int) string {
 // result with a line is whole.
 func (d *Dir) Add(r *dyno.Result) error {
 	lost := d.Rescue()
-	if err := d.add(r); err != nil {
+	err := d.add(r)
+	if err != nil && lost == nil {
+		if lost = d.Rescue(); lost != nil { // it went meanwhile
+			err = d.add(r)
+		}
+	}
+	if err != nil {
 		if lost != nil {
 			d.done[r.Trial.N] = d.shown(r) // to be shown
 			return lost

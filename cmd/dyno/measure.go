@@ -171,15 +171,17 @@ const pageFile = "report.html"
 
 // conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
-	if lost := dir.Rescue(); !errors.Is(err, store.ErrLost) {
-		err = errors.Join(err, lost)
-	}
+	lost := dir.Rescue()
 	reading := progress.Reading(cmd.ErrOrStderr())
-	err = errors.Join(err, writeBenchFile(dir)) // a baseline is compared with it
-	f, e := findings.Read(dir, findings.Options{})
-	if e == nil {
-		err = errors.Join(err, writeReports(dir, f))
+	f, e, wrote := readAndWrite(dir)
+	if now := dir.Rescue(); now != lost { // that takes a moment, in which it can go
+		lost = now
+		f, e, wrote = readAndWrite(dir)
 	}
+	if errors.Is(err, store.ErrLost) { // which has been said
+		lost = nil
+	}
+	err = errors.Join(err, lost, wrote)
 	reading.Close()
 	if e != nil {
 		return errors.Join(err, e)
@@ -196,6 +198,15 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 			filepath.Join(dir.Path, pageFile), dir.Path)
 	}
 	return o.end(cmd, f, errors.Join(err, missed(f)))
+}
+
+// readAndWrite reads a run directory and writes its reports into it.
+func readAndWrite(dir *store.Dir) (f *findings.Findings, unread, unwritten error) {
+	unwritten = writeBenchFile(dir) // a baseline is compared with it
+	if f, unread = findings.Read(dir, findings.Options{}); unread == nil {
+		unwritten = errors.Join(unwritten, writeReports(dir, f))
+	}
+	return f, unread, unwritten
 }
 
 func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 func newRun() *cobra.Command {
@@ -214,6 +215,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	if len(dir.Missing()) == 0 {
 		defer dir.Close()
+		guard.Collect() // as a start that measures does
 		notef(cmd, "nothing is left to do")
 		return o.conclude(cmd, dir, nil)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
 )
 
 // loads are the ways in which a run is loaded and laid out; each fault takes one by chance.
@@ -87,15 +89,33 @@ func kill(d *dyno) error { return d.cmd.Process.Kill() }
 
 // strike starts dyno, does the fault at a random moment of the run, and goes on with it afterwards.
 func (t *try) strike(args []string, fault func(*dyno) error) error {
-	d, err := t.start(args...)
+	d, lines, err := t.begun(args, fault)
 	if err != nil {
 		return err
 	}
-	t.moment(d, 2500*time.Millisecond)
-	lines := results(t.out())
-	if err := fault(d); err != nil && !strings.Contains(err.Error(), "already finished") {
-		return err
+	return t.after(d, lines)
+}
+
+// remove is strike with a fault that takes the run directory away. If dyno ends well it was in the last moment,
+// after which dyno cannot look any more, and is tried again.
+func (t *try) remove(fault func(*dyno) error) error {
+	args := t.small(t.out(), t.load()...)
+	for {
+		d, lines, err := t.begun(args, fault)
+		if err != nil {
+			return err
+		}
+		if d.wait() != 0 {
+			return t.after(d, lines)
+		}
+		if err := os.RemoveAll(t.out()); err != nil {
+			return err
+		}
 	}
+}
+
+// after waits for dyno's end and goes on with the run. The lines are the results before the fault.
+func (t *try) after(d *dyno, lines []string) error {
 	d.wait()
 	t.keptAll(t.out(), lines, d.said())
 	if err := t.goOn(t.out()); err != nil {
@@ -103,6 +123,26 @@ func (t *try) strike(args []string, fault func(*dyno) error) error {
 	}
 	t.keptAll(t.out(), lines, d.said())
 	return nil
+}
+
+// begun starts dyno and does the fault at a random moment at which it still runs. It returns the results before.
+func (t *try) begun(args []string, fault func(*dyno) error) (d *dyno, lines []string, err error) {
+	for most := 2500 * time.Millisecond; most > time.Millisecond; most /= 2 {
+		if d, err = t.start(args...); err != nil {
+			return nil, nil, err
+		}
+		if t.moment(d, most) {
+			lines = results(t.out())
+			if err = fault(d); err != nil && strings.Contains(err.Error(), "already finished") {
+				err = nil
+			}
+			return d, lines, err
+		}
+		if err := os.RemoveAll(t.out()); err != nil {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, fmt.Errorf("dyno %q ends before anything can be done: %s", args, program.LastLine(d.output()))
 }
 
 func (t *try) cloneSource() error {
@@ -179,10 +219,11 @@ func disks() []kind {
 		{"disk full of results", func(t *try) error { return t.fullDisk(filepath.Join(t.dir, "small", "run"), "") }},
 		{"disk full of temporary files", func(t *try) error { return t.fullDisk(t.out(), filepath.Join(t.dir, "small")) }},
 		{"run directory removed", func(t *try) error {
-			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error { return removeAll(t.out()) })
+			return t.remove(func(*dyno) error { return removeAll(t.out()) })
 		}},
 		{"run directory renamed", func(t *try) error {
-			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error {
+			return t.remove(func(*dyno) error {
+				os.RemoveAll(t.out() + ".other")
 				os.Rename(t.out(), t.out()+".other") // before dyno has made it there is none
 				return nil
 			})

@@ -331,10 +331,12 @@ func (t *try) small(out string, more ...string) []string {
 	return append([]string{"run", t.hostile, "--vary", "GOGC=100,200", "-d", "200ms", "--repeat", "3", "-c", "2", "--out", out}, more...)
 }
 
-// moment waits for a random part of d, or until dyno ends.
-func (t *try) moment(p *dyno, d time.Duration) {
+// moment waits for a random part of d and reports whether dyno still runs then.
+func (t *try) moment(p *dyno, d time.Duration) bool {
 	select {
 	case <-p.ended:
+		return false
 	case <-time.After(time.Duration(t.rng.Int64N(int64(d)))):
+		return true
 	}
 }

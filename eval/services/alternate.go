@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,8 +84,7 @@ func (b *bench) alternate(ctx context.Context, r *row) error {
 	return nil
 }
 
-// install builds the service in a module that requires it. go install refuses modules with
-// replacements, etcd's for one.
+// install builds the service in a module that requires it: go install refuses modules with replacements.
 func (b *bench) install(ctx context.Context, s service) error {
 	dir, err := os.MkdirTemp(b.temp, "module-")
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) launch(ctx context.Context, s service) (url string, stop func(),
 	stop = func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() }
 	url = "http://127.0.0.1:" + port
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if resp, err := http.Get(url + s.ready); err == nil {
+		if resp, err := http.Get(url + cmp.Or(s.ready, s.path)); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode < 300 {
 				return url + s.path, stop, nil

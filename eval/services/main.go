@@ -5,7 +5,7 @@
 // the runtime's own trace and wrk say.
 //
 //	go run ./services                    all of them, some twenty minutes and their builds
-//	go run ./services -only caddy,etcd   some of them
+//	go run ./services -only caddy,opa   some of them
 //	go run ./services -check             exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.

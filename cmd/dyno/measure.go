@@ -122,10 +122,11 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	}
 	defer o.otlp.Follow(hands, e, version(), p.Note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
-		if e.Slice == 0 {
+		err := sink(r)
+		if e.Slice == 0 && (err == nil || errors.Is(err, store.ErrLost)) { // it is kept
 			p.End(r)
 		}
-		return sink(r)
+		return err
 	})
 }
 

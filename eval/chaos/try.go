@@ -118,21 +118,22 @@ type try struct {
 func (t *try) out() string    { return filepath.Join(t.dir, "run") }
 func (t *try) copied() string { return filepath.Join(t.dir, "source") } // of the source
 
-func (t *try) run(ctx context.Context) error {
+func (t *try) run(ctx context.Context) (err error) {
 	t.ctx, t.cwd, t.temp = ctx, t.dir, filepath.Join(t.dir, "tmp")
 	if err := os.MkdirAll(t.temp, 0o711); err != nil {
 		return err
 	}
-	err := t.kind.do(t)
+	err = t.kind.do(t)
 	t.look()
 	for _, pid := range t.processes() { // of dyno itself, too, if it hung
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
-	syscall.Unmount(filepath.Join(t.dir, "small"), syscall.MNT_DETACH)
+	defer func() { err = errors.Join(err, os.RemoveAll(t.dir)) }()
+	defer syscall.Unmount(filepath.Join(t.dir, "small"), syscall.MNT_DETACH)
 	if bad := len(t.left) + len(t.hung) + len(t.escapes) + len(t.panics) + len(t.wrong) + t.lost; t.keep != "" && bad > 0 {
 		return errors.Join(err, os.MkdirAll(t.keep, 0o755), os.CopyFS(filepath.Join(t.keep, t.id), os.DirFS(t.dir)))
 	}
-	return errors.Join(err, os.RemoveAll(t.dir))
+	return err
 }
 
 // look notes what is left after the next start.
@@ -305,7 +306,9 @@ func (t *try) keptAll(dir string, lines []string, said int) {
 func (d *dyno) said() int { return len(aTrial.FindAllString(d.output(), -1)) }
 
 // goOn is the next start: it resumes the run in dir or, if there is none, begins another, which must be done.
+// No user is faster; and dyno takes files that are younger than a second for ones that are being written.
 func (t *try) goOn(dir string) error {
+	time.Sleep(time.Second)
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); errors.Is(err, fs.ErrNotExist) {
 		return t.nextStart()
 	}

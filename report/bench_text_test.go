@@ -20,6 +20,7 @@ import (
 
 func benchText(t *testing.T, tb *benchTable, o layout.Options) string {
 	t.Helper()
+	o.Full = true
 	var b bytes.Buffer
 	if err := Text(&b, &tables.Report{Table: tb.table()}, o); err != nil {
 		t.Fatal(err)
@@ -152,7 +153,7 @@ func TestBenchWhy(t *testing.T) {
 		y.Parts[0].Diff.Base = tb.Settings[0].String()
 		r := &tables.Report{Table: tb.table(), Whys: []profiles.BenchWhy{y}}
 		var text, page bytes.Buffer
-		if err := errors.Join(Text(&text, r, layout.Options{}), html.HTML(&page, &html.Page{Report: *r})); err != nil {
+		if err := errors.Join(Text(&text, r, layout.Options{Full: true}), html.HTML(&page, &html.Page{Report: *r})); err != nil {
 			t.Fatal(err)
 		}
 		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": entities.UnescapeString(page.String())} {

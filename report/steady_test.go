@@ -77,7 +77,7 @@ func TestSteady(t *testing.T) {
 		}
 		// Beside a summary it stands alone, and looks the same.
 		var alone bytes.Buffer
-		if err := after(&alone, tb, layout.Options{}); err != nil {
+		if err := after(&alone, tb, layout.Options{Full: true}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(whole[at:], alone.String()) {
@@ -102,7 +102,7 @@ func TestSteadyShort(t *testing.T) {
 	rs := synthetic(1, []effects{{nil, 1, 1, 1}})
 	rs[0].Values = append(rs[0].Values, dyno.Value{Metric: "late-frac", Value: 0.004})
 	var text bytes.Buffer
-	if err := Text(&text, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, layout.Options{}); err != nil {
+	if err := Text(&text, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "sessions", Settings: []dyno.Setting{nil}})}, layout.Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text.String(); strings.Contains(got, "Steadiness") || !strings.Contains(got, "late") {

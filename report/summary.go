@@ -17,11 +17,11 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
-// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. about says what was
-// loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
+// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk, with o.Full also the slowest
+// requests and all that is known of the service. about says what was loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
 // Only names of steps can make a line longer than o.Width. The error is w's.
 func Summary(w io.Writer, r *dyno.Result, about []string, o layout.Options) error {
-	s := &summary{Result: r, width: o.Columns(), color: o.Color}
+	s := &summary{Result: r, width: o.Columns(), color: o.Color, full: o.Full}
 	for _, line := range about {
 		s.WriteString(layout.Fold(line, "", "  ", s.width))
 	}
@@ -34,7 +34,9 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o layout.Options) erro
 	s.steps()
 	s.service()
 	s.histogram()
-	s.slowest()
+	if o.Full {
+		s.slowest()
+	}
 	s.errors()
 	warnings := slices.DeleteFunc(slices.Clone(r.Warnings), func(w dyno.Warning) bool { // said already
 		return s.Sent.Saturated != "" && w.Is(dyno.WarnSaturated, r) || len(r.Failures) > 0 && w.Is(dyno.WarnFailures, r)
@@ -54,6 +56,7 @@ type summary struct {
 	*dyno.Result
 	width int
 	color bool
+	full  bool // all that is known of the service, and the slowest requests
 }
 
 func (s *summary) alarm(text string) {
@@ -206,8 +209,11 @@ func (s *summary) service() {
 		"rss-peak-B", "rss-mean-B", "minflt/s", "threads", "goroutines", "fds",
 		"cgroup-peak-B", "oom-kills", "throttled-frac", "memory-stall-frac", "cpu-stall-frac",
 	}
+	if !s.full && s.Latency != nil { // a watch is for these
+		names = []string{"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "stw-total-sec", "heap-peak-B", "rss-peak-B", "throttled-frac"}
+	}
 	for _, v := range s.Values {
-		if _, known := dyno.MetricByName(v.Metric); !known {
+		if _, known := dyno.MetricByName(v.Metric); !known && (s.full || s.Latency == nil) {
 			names = append(names, v.Metric)
 		}
 	}

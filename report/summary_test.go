@@ -151,7 +151,7 @@ func summarize(t *testing.T, r *dyno.Result, o layout.Options) string {
 
 func TestSummary(t *testing.T) {
 	for name, r := range summaries() {
-		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, layout.Options{})))
+		golden(t, "summary-"+name+".txt", []byte(summarize(t, r, layout.Options{Full: true})))
 	}
 }
 
@@ -160,7 +160,7 @@ func TestSummaryService(t *testing.T) {
 	r := loaded([]time.Duration{time.Millisecond}, 0, 0)
 	text := func() string {
 		var b strings.Builder
-		if err := Summary(&b, r, nil, layout.Options{}); err != nil {
+		if err := Summary(&b, r, nil, layout.Options{Full: true}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -181,7 +181,7 @@ func TestSummaryGroup(t *testing.T) {
 		r.Values = append(r.Values, dyno.Value{Metric: m, Value: 0.5})
 	}
 	var b strings.Builder
-	if err := Summary(&b, r, nil, layout.Options{}); err != nil {
+	if err := Summary(&b, r, nil, layout.Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"cgroup-peak", "oom-kills", "throttled", "memory-stall", "cpu-stall"} {
@@ -206,7 +206,7 @@ func TestSummaryWidth(t *testing.T) {
 	rs["hostile"] = hostile
 	for name, r := range rs {
 		for _, width := range []int{80, 100, 160} {
-			plain := summarize(t, r, layout.Options{Width: width})
+			plain := summarize(t, r, layout.Options{Full: true, Width: width})
 			for _, line := range strings.Split(plain, "\n") {
 				if n := utf8.RuneCountInString(line); n > width {
 					t.Errorf("%s, width %d: a line of %d characters: %s", name, width, n, line)
@@ -218,7 +218,7 @@ func TestSummaryWidth(t *testing.T) {
 			if strings.ContainsAny(plain, "\x1b\a\r") {
 				t.Errorf("%s: a control character in %q", name, plain)
 			}
-			colored := summarize(t, r, layout.Options{Width: width, Color: true})
+			colored := summarize(t, r, layout.Options{Full: true, Width: width, Color: true})
 			for _, code := range []string{"\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[0m"} {
 				colored = strings.ReplaceAll(colored, code, "")
 			}

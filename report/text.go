@@ -13,12 +13,16 @@ import (
 	"github.com/dynolab/dyno/report/tables"
 )
 
-// Text writes the report for a reader at a terminal. Of a service: pooled response
-// times, memory, the comparison with the baseline, doubts, failed trials and what was
-// found; of benchmarks the verdict comes first. Only names and lines of source can make
+// Text writes the report for a reader at a terminal: the answer on one screen of [Screen] lines,
+// or with o.Full, of a service, pooled response times, memory, the comparison with the baseline,
+// doubts, failed trials and what was found; of benchmarks the verdict comes first. Only names and lines of source can make
 // a line longer than o.Width. The error is w's.
 func Text(w io.Writer, r *tables.Report, o layout.Options) error {
 	v := view{r.View(o.Columns())}
+	if !o.Full {
+		_, err := io.WriteString(w, v.brief(r, o))
+		return err
+	}
 	var b strings.Builder
 	v.text(&b, v.parts(r, o, false), o.Color)
 	_, err := io.WriteString(w, b.String())
@@ -31,6 +35,11 @@ func after(w io.Writer, t *compare.Table, o layout.Options) error {
 	var b strings.Builder
 	v := tables.NewView(t, o.Columns())
 	sections := v.Lasting()
+	for i := range sections {
+		if !o.Full && len(sections[i].Notes) > 0 { // which say what the table does
+			sections[i].Grids = nil
+		}
+	}
 	if s, ok := v.ThresholdTable(math.MaxInt, math.MaxInt); ok {
 		sections = append(sections, s)
 	}

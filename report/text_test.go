@@ -45,6 +45,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func text(t *testing.T, tb *compare.Table, o layout.Options) string {
 	t.Helper()
+	o.Full = true
 	var b bytes.Buffer
 	if err := Text(&b, &tables.Report{Table: tb}, o); err != nil {
 		t.Fatal(err)
@@ -324,7 +325,7 @@ func TestTextTamesTerminal(t *testing.T) {
 		Trial:  dyno.Trial{N: 1, Block: 1, Setting: dyno.Setting{{Factor: "arg.x", Value: "\x1b[2J"}}},
 		Values: dyno.Values{{Metric: "p99-sec", Value: 1}, {Metric: name, Value: 2}},
 	}}
-	if err := Text(&b, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, layout.Options{}); err != nil {
+	if err := Text(&b, &tables.Report{Table: compare.Tabulate(rs, compare.Options{Name: "\x1b[31m"})}, layout.Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\a") || !strings.Contains(b.String(), "·]0;owned·-p99") {

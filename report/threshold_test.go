@@ -79,11 +79,11 @@ func TestThresholdsText(t *testing.T) {
 	// Beside a summary it stands alone; without thresholds there is nothing.
 	b.Reset()
 	one := []effects{{nil, 1, 1, 1}}
-	if err := after(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
+	if err := after(&b, gated(t, synthetic(1, one), one, "p99 < 1ms"), layout.Options{Full: true}); err != nil || !strings.Contains(b.String(), "FAILED  p99 < 1ms") {
 		t.Errorf("%v, %s", err, &b)
 	}
 	b.Reset()
-	if err := after(&b, table(synthetic(1, one), one), layout.Options{}); err != nil || b.Len() > 0 {
+	if err := after(&b, table(synthetic(1, one), one), layout.Options{Full: true}); err != nil || b.Len() > 0 {
 		t.Errorf("%v, %s", err, &b)
 	}
 }

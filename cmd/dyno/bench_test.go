@@ -173,7 +173,7 @@ func TestBench(t *testing.T) {
 	if status != exitDone {
 		t.Fatalf("status %d\n%s", status, errs)
 	}
-	for _, want := range []string{"RSS", "Names", "+30", "worse", "why project/search.RSS changed, GOGC=200", "cpu per operation", "project/search.RSS", "rss.go:21", "allocs per operation"} {
+	for _, want := range []string{"RSS", "is the same within 1%", "+30", "worse", "Why project/search.RSS changed, GOGC=200: likely cpu of project/search.RSS (rss.go:21) -"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

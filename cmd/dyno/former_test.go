@@ -53,7 +53,7 @@ func dynoSays(t *testing.T, args ...string) string {
 func TestFormerReport(t *testing.T) {
 	for _, name := range inFormer(t, "2bb5b5f") {
 		for format, file := range map[string]string{"text": name + ".txt", "markdown": name + ".md", "json": name + ".json"} {
-			got := dynoSays(t, "report", name, "--format", format)
+			got := dynoSays(t, "report", name, "--full", "--format", format)
 			if *updateFormer {
 				if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
 					t.Fatal(err)

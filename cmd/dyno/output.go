@@ -25,6 +25,7 @@ import (
 type outFlags struct {
 	dir string
 	format
+	full      bool        // all tables are printed
 	strict    bool        // what is unclear is an error
 	failWorse bool        // and so is what is worse
 	steps     bool        // the result goes to the summary of GitHub's step too
@@ -41,6 +42,7 @@ func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	all := report.Formats(compare.OfService)
 	usage := strings.Replace(strings.Join(all, ", "), ", hgrm", " or hgrm (of latency, for HdrHistogram's plotter)", 1)
 	o.format.flags(fs, "of the result: "+usage, all...)
+	fs.BoolVarP(&o.full, "full", "v", false, "print all tables instead of one screen")
 }
 
 func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
@@ -49,7 +51,7 @@ func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
 
 func (o *outFlags) look(w io.Writer) layout.Options {
 	look := lookOf(w)
-	look.Strict = o.strict
+	look.Strict, look.Full = o.strict, o.full
 	return look
 }
 

@@ -188,7 +188,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		_, env := f.Annotations[byEnvironment]
 		switch f.Name {
-		case "resume", "more", "format", "json", "strict", "fail-worse", "otlp":
+		case "resume", "more", "format", "json", "full", "strict", "fail-worse", "otlp":
 		default:
 			if !env {
 				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)

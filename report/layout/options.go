@@ -3,6 +3,7 @@ package layout
 // Options say how a report looks. The zero value is 100 columns without color.
 type Options struct {
 	Width  int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
+	Full   bool // all tables, not one screen
 	Strict bool // of JUnit: a threshold that is unclear is a failure
 	Color  bool // mark better green and worse red; the words say it anyway
 }

@@ -330,3 +330,13 @@ func shortName(name string, width int) string {
 	}
 	return layout.Middle(name, width)
 }
+
+// ChangeOf is the change of a function in a few words, with the line that changed most.
+func ChangeOf(d *profiles.Diff, f profiles.FunctionChange) string {
+	where := f.Name
+	if f.Line.Line > 0 {
+		where += fmt.Sprintf(" (%s:%d)", path.Base(f.Line.File), f.Line.Line)
+	}
+	sc := layout.ScaleOf(d.Metric, f.Own.Diff)
+	return fmt.Sprintf("%s of %s %s %s", d.Kind, where, sc.SignedWith(f.Own.Diff), sc.SignedInterval(float64(f.Own.Lo), float64(f.Own.Hi)))
+}

@@ -17,6 +17,7 @@ import (
 type Report struct {
 	Table   *compare.Table
 	Whys    []profiles.BenchWhy // of benchmarks that changed, in the order of Table
+	Dir     string              // the run directory; "" of several
 	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it
 }
 
@@ -28,7 +29,11 @@ func ReportOf(f *findings.Findings) *Report {
 		cited.About = append(slices.Clone(t.About), words.Cited(f.Certificate, f.Expired))
 		t = &cited
 	}
-	return &Report{Table: t, Whys: f.Whys, Against: f.Against}
+	r := &Report{Table: t, Whys: f.Whys, Against: f.Against}
+	if f.Dir != nil {
+		r.Dir = f.Dir.Path
+	}
+	return r
 }
 
 // View makes a view of a report.

@@ -1,15 +1,14 @@
 package tables
 
 import (
-	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 )
 
 // Why is the table of the causes of what changed.
@@ -78,12 +77,8 @@ func cause(c compare.Cause) []layout.Row {
 		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(float64(c.Base)) + " → " + sc.With(float64(c.Now))}, {Text: ratio}, {Text: share},
 	}}}
 	for _, p := range c.Places {
-		where := p.Func
-		if p.File != "" {
-			where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
-		}
 		ps := layout.ScaleOf(c.Metric, slices.DeleteFunc([]float64{float64(p.Change), float64(p.Lo), float64(p.Hi)}, math.IsNaN)...)
-		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + layout.Middle(where, 60)}, {Text: strings.TrimSuffix(ps.SignedWith(float64(p.Change))+" "+ps.SignedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
+		rows = append(rows, layout.Row{Cells: []layout.Cell{{Text: "    " + words.Place(p)}, {Text: strings.TrimSuffix(ps.SignedWith(float64(p.Change))+" "+ps.SignedInterval(float64(p.Lo), float64(p.Hi)), " ")}, {}, {}}})
 	}
 	return rows
 }

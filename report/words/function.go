@@ -3,6 +3,8 @@ package words
 import (
 	"fmt"
 	"math"
+	"path"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
@@ -51,4 +53,34 @@ func Alike(t *compare.Table) string {
 	}
 	return fmt.Sprintf("An interval of one point (%s): %s show the same change, so that only the signs tell; as many alike come by chance in %s of cases, before all comparisons count.",
 		List(parts), layout.Count(blocks, "block"), dyno.Fraction(math.Pow(2, float64(1-blocks))))
+}
+
+// Place is a function with its file and line, shortened in the middle.
+func Place(p compare.Place) string {
+	where := p.Func
+	if p.File != "" {
+		where += fmt.Sprintf(" (%s:%d)", path.Base(p.File), p.Line)
+	}
+	return layout.Middle(where, 60)
+}
+
+// Cause is a cause of the change of a metric, with the places that changed most.
+func Cause(c compare.Cause, of string) string {
+	text := string(c.Class)
+	if !math.IsNaN(float64(c.Lo)) {
+		text += " " + layout.Change(math.Sqrt(float64(c.Lo*c.Hi))) // the middle of the interval, of log ratios
+	}
+	if !math.IsNaN(float64(c.Share)) {
+		label, _ := layout.UnitOf(of)
+		text += fmt.Sprintf(" (%.0f%% of the change of %s)", 100*float64(c.Share), label)
+	}
+	var places []string
+	for _, p := range c.Places[:min(len(c.Places), 2)] {
+		sc := layout.ScaleOf(c.Metric, math.Abs(float64(p.Change)))
+		places = append(places, Place(p)+" "+sc.SignedWith(float64(p.Change)))
+	}
+	if places != nil {
+		text += ": " + strings.Join(places, ", ")
+	}
+	return text
 }

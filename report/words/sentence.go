@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,7 +49,37 @@ func Found(t *compare.Table) (found []Said) {
 	if t.Trials > 0 && len(t.Settings) == 1 {
 		return alone(t)
 	}
-	for _, v := range Verdicts(t) {
+	return foundOf(Verdicts(t))
+}
+
+// Brief is [Found] and [Recommendation] without figures, for a reader who has a table beside them. From a
+// single block there is neither.
+func Brief(t *compare.Table) (found []Said, advice string) {
+	if len(t.Settings) == 1 {
+		return Found(t), ""
+	}
+	if t.Blocks < 2 {
+		return nil, ""
+	}
+	vs := verdicts(t, true)
+	found = foundOf(vs)
+	if len(found) == 1 {
+		return found, recommendation(t, vs, true)
+	}
+	var alike []Said // settings of which the same is said are named together
+	for _, s := range found {
+		s.Rest = strings.TrimPrefix(s.Rest, " against "+t.Settings[0].Setting.Label())
+		if i := slices.IndexFunc(alike, func(o Said) bool { return o.Rest == s.Rest }); i >= 0 {
+			alike[i].Name += ", " + s.Name
+			continue
+		}
+		alike = append(alike, s)
+	}
+	return alike, recommendation(t, vs, true)
+}
+
+func foundOf(vs []Verdict) (found []Said) {
+	for _, v := range vs {
 		rest := strings.TrimPrefix(v.Text, v.Setting.Label())
 		found = append(found, Said{strings.TrimSuffix(v.Text, rest), rest})
 	}

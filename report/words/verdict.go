@@ -30,18 +30,21 @@ type Verdict struct {
 
 // Verdicts compares each setting with the baseline, in the order of the table. The two most
 // telling changes have figures. Without a comparison it is nil.
-func Verdicts(t *compare.Table) []Verdict {
+func Verdicts(t *compare.Table) []Verdict { return verdicts(t, false) }
+
+// verdicts are those of each setting; plain ones have no figures.
+func verdicts(t *compare.Table, plain bool) []Verdict {
 	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
 		return nil
 	}
 	var vs []Verdict
 	for i := 1; i < len(t.Settings); i++ {
-		vs = append(vs, verdictOf(t, i))
+		vs = append(vs, verdictOf(t, i, plain))
 	}
 	return vs
 }
 
-func verdictOf(t *compare.Table, i int) Verdict {
+func verdictOf(t *compare.Table, i int, plain bool) Verdict {
 	s := &t.Settings[i]
 	v := Verdict{Setting: s.Setting, at: i}
 	if s.Trials == 0 {
@@ -80,7 +83,7 @@ func verdictOf(t *compare.Table, i int) Verdict {
 		})
 	}
 	v.failed, v.often = failedMore(t, i)
-	v.say(t, i)
+	v.say(t, i, plain)
 	return v
 }
 
@@ -113,7 +116,7 @@ func failedMore(t *compare.Table, i int) (text string, often bool) {
 	return fmt.Sprintf("%.0f of its requests failed or were never sent, and %s of %s", now, base, t.Settings[0].Setting.Label()), share-before > bearableFailures
 }
 
-func (v *Verdict) say(t *compare.Table, i int) {
+func (v *Verdict) say(t *compare.Table, i int, plain bool) {
 	telling := map[string]bool{}
 	for _, names := range [][]string{v.Better, v.Worse} {
 		most := 1
@@ -125,6 +128,9 @@ func (v *Verdict) say(t *compare.Table, i int) {
 		}
 	}
 	changes := func(names []string) string {
+		if plain {
+			return plainNouns(names)
+		}
 		var parts []string
 		for _, name := range names {
 			parts = append(parts, MetricNoun(name)+" ("+figures(t, i, name, telling[name])+")")
@@ -183,8 +189,9 @@ func figures(t *compare.Table, i int, name string, both bool) string {
 //     changed nevertheless.
 //
 // Secondary metrics have no say: who changes a setting for them knows why.
-func Recommendation(t *compare.Table) string {
-	vs := Verdicts(t)
+func Recommendation(t *compare.Table) string { return recommendation(t, Verdicts(t), false) }
+
+func recommendation(t *compare.Table, vs []Verdict, plain bool) string {
 	if vs == nil {
 		return ""
 	}
@@ -206,6 +213,8 @@ func Recommendation(t *compare.Table) string {
 	switch {
 	case len(gains) > 0:
 		return recommend(t, gains)
+	case len(trades) > 0 && plain: // the verdicts say what for what
+		return fmt.Sprintf("A trade, which is yours to choose: no setting is shown to be better than %s without being worse in something.", base)
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:

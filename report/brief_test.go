@@ -1,0 +1,53 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tables"
+)
+
+func briefly(t *testing.T, tb *compare.Table, o layout.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, &tables.Report{Table: tb, Dir: "dyno-runs/sessions"}, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestBriefFitsAScreen(t *testing.T) {
+	all := cases()
+	for name, b := range benchTables() {
+		all[name] = b.table()
+	}
+	all["bench-sixty"] = manyBenchmarks(60).table()
+	for name, tb := range all {
+		text := briefly(t, tb, layout.Options{})
+		golden(t, "brief-"+name+".txt", []byte(text))
+		if n := strings.Count(text, "\n"); n > Screen {
+			t.Errorf("%s has %d lines", name, n)
+		}
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+				t.Errorf("%s has a line of %d characters: %s", name, n, line)
+			}
+		}
+		if !strings.Contains(text, "dyno report dyno-runs/sessions --full") {
+			t.Errorf("%s does not say where the tables are", name)
+		}
+	}
+}
+
+// What fails or leaks may not be left out for want of room.
+func TestBriefSaysWhatIsWrong(t *testing.T) {
+	for name, want := range map[string]string{"failed": "subject exited with status 2", "none": "build: exit status 1", "saturated": "dyno may itself have been the limit"} {
+		if text := briefly(t, cases()[name], layout.Options{}); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", name, want, text)
+		}
+	}
+}

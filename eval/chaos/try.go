@@ -329,9 +329,10 @@ func (t *try) mustDo(args ...string) error {
 	return nil
 }
 
-// small is a run of a well-behaved service.
+// small is a run of a well-behaved service. A request may take 5 s: an open load that a stopped service does not
+// answer waits twice as long as a request may take, a minute by default, and that is no hang.
 func (t *try) small(out string, more ...string) []string {
-	return append([]string{"run", t.hostile, "--vary", "GOGC=100,200", "-d", "200ms", "--repeat", "3", "-c", "2", "--out", out}, more...)
+	return append([]string{"run", t.hostile, "--vary", "GOGC=100,200", "-d", "200ms", "--repeat", "3", "-c", "2", "--timeout", "5s", "--out", out}, more...)
 }
 
 // moment waits for a random part of d and reports whether dyno still runs then.

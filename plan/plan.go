@@ -134,12 +134,15 @@ func (d *decoder) settings(n ast.Node, ss *[]dyno.Setting) {
 	})
 }
 
+// stepKeys are those of a step that may stand in load itself.
+var stepKeys = []string{"path", "method", "headers", "body", "body_file", "expect"}
+
 func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	var one dyno.Step
 	alone := false
 	keys := d.keys(l)
 	of := d.keys(&one)
-	for _, key := range []string{"path", "method", "headers", "body", "body_file", "expect"} {
+	for _, key := range stepKeys {
 		keys[key] = func(n ast.Node) { alone = true; of[key](n) }
 	}
 	d.mapping(n, keys)

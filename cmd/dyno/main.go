@@ -16,14 +16,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// The exit statuses, as every command's help says.
+// The exit statuses, as dyno help status says.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -32,28 +34,6 @@ const (
 	exitThreshold   = 99
 	exitInterrupted = 130
 )
-
-// exitHelp has those of the command's statuses that its flags make possible.
-func exitHelp(cmd *cobra.Command) string {
-	has := func(flag string) bool { return cmd.Flags().Lookup(flag) != nil }
-	text := "\nExit status: 0 done; 1 it could not be done; 2 a mistake in the command line"
-	if has("file") {
-		text += "\nor the plan"
-	}
-	if has("strict") {
-		text += "; 98 something is unclear, with --strict"
-	}
-	switch {
-	case has("threshold") || has("strict"):
-		text += ";\n99 a threshold failed (the report is whole in both)"
-	case has("fail-worse"):
-		text += ";\n99 something is worse, with --fail-worse (the report is whole)"
-	}
-	if has("out") {
-		return text + ";\n130 interrupted (what was measured is kept and reported)."
-	}
-	return text + "; 130 interrupted."
-}
 
 var errInterrupted = errors.New("interrupted")
 
@@ -132,14 +112,20 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return flags.Mistakef("unknown command %q", args[0])
+				return flags.Mistakef("unknown command %q%s", args[0], help.Meant(cmd, args[0]))
 			}
 			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flags.Mistakef("%w", err) })
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newDemo(), newCertify(), newVersion())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) {
+			return flags.Mistakef("%w%s", err, help.Meant(cmd, "--"+unknown.GetSpecifiedName()))
+		}
+		return flags.Mistakef("%w", err)
+	})
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args
@@ -150,9 +136,9 @@ func newRoot() *cobra.Command {
 				return nil
 			}
 		}
-		cmd.Long += "\n" + exitHelp(cmd)
 		fromEnvironment(cmd)
 	}
+	help.Set(root)
 	return root
 }
 

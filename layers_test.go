@@ -71,9 +71,10 @@ var layers = map[string][]string{
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
 	"examples":           {},
+	"cmd/dyno/github":    {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":      {"."},
 	"cmd/dyno/progress":  {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/help", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "safe", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "safe", "store", "subject", "subject/guard", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

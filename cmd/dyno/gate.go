@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/cmd/dyno/github"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/store"
 )
@@ -98,33 +94,9 @@ const summaryHelp = `
 In a job of GitHub, where GITHUB_STEP_SUMMARY is set, the result is appended to the
 step's summary too, as --format markdown has it.`
 
-// mostSummary is what GitHub takes as the summary of a step.
-const mostSummary = 1 << 20
-
-// stepSummary appends the report to the summary of a GitHub step. It never fails.
-func stepSummary(cmd *cobra.Command, f *findings.Findings) {
-	path := os.Getenv("GITHUB_STEP_SUMMARY")
-	if path == "" {
-		return
+// tellGitHub puts the result into the summary of a step, and warnings to lines. It never fails.
+func tellGitHub(cmd *cobra.Command, f *findings.Findings) {
+	if err := errors.Join(github.Summary(f), github.Annotate(cmd.ErrOrStderr(), f.Table)); err != nil {
+		notef(cmd, "GitHub is not told: %v", err)
 	}
-	if err := appendMarkdown(path, f); err != nil {
-		notef(cmd, "the step summary is not written: %v", err)
-	}
-}
-
-func appendMarkdown(path string, f *findings.Findings) error {
-	b := bytes.NewBufferString("\n")
-	if err := report.Write(b, f, "markdown", layout.Options{}); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-	if err != nil {
-		return err
-	}
-	if info, e := file.Stat(); e == nil && info.Size()+int64(b.Len()) > mostSummary {
-		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
-	} else {
-		_, err = b.WriteTo(file)
-	}
-	return errors.Join(err, file.Close())
 }

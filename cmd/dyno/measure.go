@@ -214,7 +214,7 @@ func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) erro
 	noteLeftOut(cmd, f)
 	err = errors.Join(err, o.print(cmd, f), nothing(f))
 	if o.steps {
-		stepSummary(cmd, f)
+		tellGitHub(cmd, f)
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,84 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// The action of the repository fails on a regression, passes without, and never passes without a result; the
+// pull request gets the report. Its steps are run as a runner does, with a gh that keeps what it gets.
+func TestAction(t *testing.T) {
+	text, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Runs struct {
+			Using string
+			Steps []struct{ Name, Shell, Run string }
+		}
+	}
+	if err := yaml.Unmarshal(text, &action); err != nil {
+		t.Fatal(err)
+	}
+	if action.Runs.Using != "composite" || len(action.Runs.Steps) != 3 {
+		t.Fatalf("%+v", action)
+	}
+	for name, c := range map[string]struct {
+		target, base, comment string
+		status                int
+	}{
+		"regression": {"./cmd/server", "origin/main", "**Thresholds: 1 failed", exitThreshold},
+		"equal":      {"./cmd/server", "HEAD~0", "**Thresholds: 0 failed", exitDone},
+		"nothing":    {"./cmd/none", "origin/main", "dyno has no result", exitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, temp := revisions(t), t.TempDir()
+			gh := "#!/bin/sh\ncase $* in *--edit-last*) exit 1;; esac\nshift 4\ncat \"$1\" > " + filepath.Join(temp, "comment") + "\n"
+			if err := os.WriteFile(filepath.Join(temp, "gh"), []byte(gh), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			env := append(os.Environ(), goEnviron(t)...)
+			for i, kv := range env {
+				if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+					env[i] = "PATH=" + temp + ":" + path
+				}
+			}
+			env = append(env, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(temp, "summary"),
+				"GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "TARGET="+c.target, "BASE="+c.base, "HEAD=HEAD", "PROFILE=none", "PR=7",
+				"ARGS=--path /search -c 2 -d 200ms --repeat 3", "GATE=--threshold change(alloc_per_req)<0.001%")
+			status := 0
+			for _, step := range action.Runs.Steps[1:] { // the first installs a release
+				sh := exec.Command(step.Shell, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+				sh.Dir, sh.Env = dir, env
+				out, err := sh.CombinedOutput()
+				var exit *exec.ExitError
+				switch {
+				case errors.As(err, &exit) && step.Name == "measure":
+					status = exit.ExitCode()
+					if !strings.Contains(string(out), "::error title=dyno::") {
+						t.Errorf("no error is shown:\n%s", out)
+					}
+				case err != nil:
+					t.Errorf("%s: %v\n%s", step.Name, err, out)
+				}
+				if step.Name == "measure" && status != c.status {
+					t.Errorf("status %d, want %d\n%s", status, c.status, out)
+				}
+			}
+			comment, err := os.ReadFile(filepath.Join(temp, "comment"))
+			if err != nil || !strings.Contains(string(comment), c.comment) {
+				t.Errorf("%v, the comment is\n%s", err, comment)
+			}
+		})
+	}
+}

@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"report/pprofpage":   {"analysis/profiles"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
+	"dynotest":           {"."},
 	"examples":           {},
 	"cmd/dyno/github":    {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":      {"."},

@@ -22,6 +22,15 @@ func TestPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gallery, err := filepath.Glob("../doc/gallery/*.yaml")
+	if err != nil || len(gallery) < 10 {
+		t.Fatalf("%d plans in the gallery (%v)", len(gallery), err)
+	}
+	for _, file := range gallery {
+		if e := readPlan(t, file); e.Subject.Module == "" || e.Check() != nil {
+			t.Errorf("%s: %q, %v", file, e.Subject.Module, e.Check())
+		}
+	}
 	for _, file := range slices.Concat(plans, demos) {
 		if filepath.Base(file) == "study.yaml" {
 			continue

@@ -47,7 +47,7 @@ func (v view) brief(r *tables.Report, o layout.Options) string {
 				last = i
 			}
 		}
-		if text := b.String(); last < 0 || strings.Count(text, "\n") <= Screen {
+		if text := b.String(); last < 0 || strings.Count(text, "\n") <= cmp.Or(o.Lines, Screen) {
 			return text
 		}
 		left = append(left, parts[last].name)
@@ -76,9 +76,12 @@ func (v view) briefService(o layout.Options) []passage {
 	if len(verdict.lines) > mostFound {
 		verdict.lines = append(verdict.lines[:mostFound:mostFound], words.Said{Rest: fmt.Sprintf("%d more settings are in the tables.", len(found)-mostFound)})
 	}
+	changes := passage{name: "the changes", raw: v.briefChanges(o)}
+	if o.Lines > 0 {
+		changes.rank = 4
+	}
 	return []passage{
-		about, {keys: true}, verdict,
-		{name: "the changes", raw: v.briefChanges(o)},
+		about, {keys: true}, verdict, changes,
 		{name: "causes", rank: 3, lines: sentences(v.causes())},
 		{name: "what lasts", rank: 2, lines: sentences(v.lasting())},
 		v.briefThresholds(),
@@ -258,7 +261,7 @@ func (v view) briefValues() layout.Section {
 	}
 	of := " (medians of the trials)"
 	if v.Blocks < 2 {
-		of = " of one block, from which no change can be told from noise"
+		of = " of one block"
 	}
 	return layout.Section{Title: "Values" + of, Grids: v.Study(labels, func(i, row int) string {
 		x, ok := v.Settings[i].Values[metrics[row].Name]

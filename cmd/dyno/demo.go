@@ -30,6 +30,9 @@ import (
 
 const firstDemo = "sessions"
 
+// demoLines are for the verdict on a plan, above the figures of the study.
+const demoLines = 16
+
 func newDemo() *cobra.Command {
 	var o outFlags
 	cmd := &cobra.Command{
@@ -148,7 +151,7 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s)\n", plan, which)
 	out := *o
-	out.dir = filepath.Join(folder, plan)
+	out.dir, out.lines = filepath.Join(folder, plan), demoLines
 	if err := measureInto(cmd, e, &out, nil); err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type outFlags struct {
 	dir string
 	format
 	full      bool        // all tables are printed
+	lines     int         // of the text; 0 means a screen
 	strict    bool        // what is unclear is an error
 	failWorse bool        // and so is what is worse
 	steps     bool        // the result goes to the summary of GitHub's step too
@@ -51,7 +52,7 @@ func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
 
 func (o *outFlags) look(w io.Writer) layout.Options {
 	look := lookOf(w)
-	look.Strict, look.Full = o.strict, o.full
+	look.Strict, look.Full, look.Lines = o.strict, o.full, o.lines
 	return look
 }
 

@@ -18,10 +18,10 @@ type tally struct {
 }
 
 type counts struct {
-	tries, undone                                    int     // faults, and those that could not be done
-	finished                                         int     // trials
-	lost, left, hung, escapes, panics, wrong, failed int     // of finished trials; tries with such a thing
-	mib                                              float64 // most memory of a dyno
+	tries, undone                            int     // faults, and those that could not be done
+	finished                                 int     // trials
+	lost, left, hung, escapes, panics, wrong int     // of finished trials; tries with such a thing
+	mib                                      float64 // most memory of a dyno
 }
 
 func (c *counts) add(o *counts) {

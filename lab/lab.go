@@ -63,9 +63,10 @@ type Hands struct {
 
 // Observers are told what happens. Each may be nil. The lab waits for them.
 type Observers struct {
-	Watch func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
-	Alone func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
-	Over  func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
+	Building func(step string)                  // told of each package that is compiled for a subject, and each module that is downloaded
+	Watch    func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
+	Alone    func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
+	Over     func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
 	// Live is told of each point of the series, and by which probe. Several goroutines call it.
 	Live func(t *dyno.Trial, probe, metric string, v float64)
 	// Second is told once a second of the latency in a part of the window. h is valid until it

@@ -31,6 +31,11 @@ func Open() (l *Lab, release func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	builder.Tell = func(step string) {
+		if l.Building != nil {
+			l.Building(step)
+		}
+	}
 	l = &Lab{Hands: Hands{
 		Vet: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {

@@ -40,6 +40,8 @@ type Built struct {
 
 // A Builder builds subjects, each only once. It must be closed.
 type Builder struct {
+	Tell func(step string) // what the go command does in a build: "compiling PACKAGE", "downloading MODULE VERSION"; nil: nobody wants to know
+
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
 
@@ -242,6 +244,9 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 		return "", err
 	}
 	args := []string{"build"}
+	if b.Tell != nil {
+		args = append(args, "-v")
+	}
 	if !older(gov, "go1.18") {
 		// No VCS stamp: Built.Rev has it, and equal sources give equal bytes.
 		args = append(args, "-buildvcs=false")

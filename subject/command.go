@@ -20,9 +20,13 @@ import (
 func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
 	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
-	var stdout, stderr bytes.Buffer
+	var stdout bytes.Buffer
+	stderr := &talk{tell: func(string) {}}
+	if b.Tell != nil {
+		stderr.tell = b.Tell
+	}
 	argv := append([]string{name}, args...)
-	status, err := runProgram(ctx, argv, vars, dir, guard.IO{Stdout: &stdout, Stderr: &stderr, Before: b.guard})
+	status, err := runProgram(ctx, argv, vars, dir, guard.IO{Stdout: &stdout, Stderr: stderr, Before: b.guard})
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return "", ctx.Err()

@@ -95,9 +95,14 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 		return nil, nil, err
 	}
 	if e.Subject.Source() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "building %s\n", e.Subject.String())
+		b := progress.NewBuild(cmd.ErrOrStderr(), e.Subject.String())
+		hands.Building = b.Step
+		err = hands.PrepareAll(cmd.Context(), e)
+		b.Close()
+	} else {
+		err = hands.PrepareAll(cmd.Context(), e)
 	}
-	if err := hands.PrepareAll(cmd.Context(), e); err != nil {
+	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	base := e.Levels()[0].String()

@@ -110,6 +110,7 @@ func shellWords(command string) (out []string) {
 
 func parses(argv []string) error {
 	root := newRoot()
+	root.InitDefaultHelpCmd()
 	cmd, rest, err := root.Find(argv)
 	if err != nil {
 		return err

@@ -123,7 +123,9 @@ func (s *summary) overview() {
 	s.line("throughput", s.value("req/s", " successes/s"))
 	if s.Sent.Engine != "" && s.Sent.BytesIn+s.Sent.BytesOut > 0 {
 		s.line("bytes in", s.bytes(s.Sent.BytesIn)...)
-		s.line("bytes out", s.bytes(s.Sent.BytesOut)...)
+		if s.full || s.Sent.BytesOut > 0 {
+			s.line("bytes out", s.bytes(s.Sent.BytesOut)...)
+		}
 	}
 	var codes []string
 	for _, status := range slices.Sorted(maps.Keys(s.Sent.Statuses)) {
@@ -164,6 +166,9 @@ func (s *summary) latency() {
 	any := false
 	for _, name := range rows {
 		cs := slices.Concat(layout.Cells(name), s.time(name+"-sec"), layout.Cells("", ""))
+		if !s.full && (name == "stddev" || cs[2].Text == "") { // cs[2] is the unit, which an absent figure lacks
+			continue
+		}
 		any = any || cs[2].Text != ""
 		if _, ok := s.Values.Get("service-" + name + "-sec"); ok && service {
 			copy(cs[3:], s.time("service-"+name+"-sec"))

@@ -7,10 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+)
+
+// gated are what a job meets: its status, and how the comment begins.
+var gated = map[string]struct {
+	target, base, comment string
+	status                int
+}{
+	"regression": {"./cmd/server", "origin/main", "**Thresholds: 1 failed", exitThreshold},
+	"equal":      {"./cmd/server", "HEAD~0", "**Thresholds: 0 failed", exitDone},
+	"nothing":    {"./cmd/none", "origin/main", "dyno has no result", exitUsage},
+}
+
+const (
+	gatedArgs = "ARGS=--path /search -c 2 -d 200ms --repeat 3"
+	gate      = "GATE=--threshold change(alloc_per_req)<0.001%"
 )
 
 // The action of the repository fails on a regression, passes without, and never passes without a result; the
@@ -32,14 +48,7 @@ func TestAction(t *testing.T) {
 	if action.Runs.Using != "composite" || len(action.Runs.Steps) != 3 {
 		t.Fatalf("%+v", action)
 	}
-	for name, c := range map[string]struct {
-		target, base, comment string
-		status                int
-	}{
-		"regression": {"./cmd/server", "origin/main", "**Thresholds: 1 failed", exitThreshold},
-		"equal":      {"./cmd/server", "HEAD~0", "**Thresholds: 0 failed", exitDone},
-		"nothing":    {"./cmd/none", "origin/main", "dyno has no result", exitUsage},
-	} {
+	for name, c := range gated {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, temp := revisions(t), t.TempDir()
@@ -55,7 +64,7 @@ func TestAction(t *testing.T) {
 			}
 			env = append(env, "RUNNER_TEMP="+temp, "GITHUB_OUTPUT="+filepath.Join(temp, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(temp, "summary"),
 				"GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "TARGET="+c.target, "BASE="+c.base, "HEAD=HEAD", "PROFILE=none", "PR=7",
-				"ARGS=--path /search -c 2 -d 200ms --repeat 3", "GATE=--threshold change(alloc_per_req)<0.001%")
+				gatedArgs, gate)
 			status := 0
 			for _, step := range action.Runs.Steps[1:] { // the first installs a release
 				sh := exec.Command(step.Shell, "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
@@ -78,6 +87,54 @@ func TestAction(t *testing.T) {
 			comment, err := os.ReadFile(filepath.Join(temp, "comment"))
 			if err != nil || !strings.Contains(string(comment), c.comment) {
 				t.Errorf("%v, the comment is\n%s", err, comment)
+			}
+		})
+	}
+}
+
+// The component for GitLab ends alike. Its script is run as a runner does.
+func TestComponent(t *testing.T) {
+	text, err := os.ReadFile("../../templates/compare.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, job, _ := strings.Cut(string(text), "\n---\n")
+	var spec struct {
+		Spec struct{ Inputs map[string]any }
+	}
+	var flow struct {
+		Dyno struct {
+			Script    []string
+			Variables map[string]string
+			Artifacts struct{ Reports map[string]string }
+		}
+	}
+	if err := errors.Join(yaml.Unmarshal([]byte(inputs), &spec), yaml.Unmarshal([]byte(job), &flow)); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`\$\[\[ inputs\.(\w+) \]\]`).FindAllStringSubmatch(job, -1) {
+		if spec.Spec.Inputs[m[1]] == nil {
+			t.Errorf("no input is called %s", m[1])
+		}
+	}
+	if len(flow.Dyno.Script) != 3 || flow.Dyno.Artifacts.Reports["junit"] != "junit.xml" {
+		t.Fatalf("%+v", flow)
+	}
+	for name, c := range gated {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := revisions(t)
+			script := strings.ReplaceAll(flow.Dyno.Script[2], "FETCH_HEAD", c.base)
+			sh := exec.Command("bash", "-eo", "pipefail", "-c", script)
+			sh.Dir, sh.Env = dir, append(append(os.Environ(), goEnviron(t)...), "TARGET="+c.target, "PROFILE=none", gatedArgs, gate)
+			out, err := sh.CombinedOutput()
+			var exit *exec.ExitError
+			if status := sh.ProcessState.ExitCode(); err != nil && !errors.As(err, &exit) || status != c.status {
+				t.Errorf("status %d, want %d: %v\n%s", status, c.status, err, out)
+			}
+			junit, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
+			if want := map[string]string{"regression": "<failure", "equal": "<testsuites "}[name]; err != nil || !strings.Contains(string(junit), want) {
+				t.Errorf("%v, no %q in\n%s", err, want, junit)
 			}
 		})
 	}

@@ -67,6 +67,23 @@ var kinds = []kind{
 		at := warmup + d*time.Duration(2+3*(n%3))/10
 		return append(mode("step", "size", []int{2 << 20, 6 << 20, 20 << 20}[n/3%3]), "--arg", "at="+at.String())
 	}},
+	{name: "reload", flags: func(n int, d time.Duration) []string {
+		return append(mode("reload", "size", []int{1 << 20, 4 << 20}[n%2]), "--arg", "ttl="+[]string{"7s", "20s", "45s"}[n%3])
+	}},
+	{name: "batch", flags: func(n int, d time.Duration) []string {
+		return mode("batch", "entries", []int{500, 2000, 5000}[n%3])
+	}},
+	{name: "ring", flags: func(n int, d time.Duration) []string {
+		// Full in the warm-up, or after 1/5 or 2/5 of the window.
+		return mode("ring", "entries", int(burstRate*(warmup/2+d*time.Duration(n%3)/5).Seconds()))
+	}},
+	{name: "workers", flags: func(n int, d time.Duration) []string {
+		// All are there in the warm-up, or after 1/5 or 2/5 of the window.
+		return mode("workers", "entries", int(burstRate/8*(warmup/2+d*time.Duration(n%3)/5).Seconds()))
+	}},
+	{name: "buffers", flags: func(n int, d time.Duration) []string {
+		return append(mode("buffers"), "--env", "GOGC="+[]string{"100", "50", "200"}[n%3])
+	}},
 	{name: "steady", flags: func(n int, d time.Duration) []string {
 		return append(mode("steady"), "--env", "GOGC="+[]string{"100", "50", "200"}[n%3])
 	}},

@@ -20,7 +20,7 @@ var commands = []struct {
 }{
 	{"Measure", []string{"run", "bench", "load", "watch", "demo"}},
 	{"Read", []string{"report", "compare", "profile", "gc", "view"}},
-	{"Prepare", []string{"init", "schema", "certify"}},
+	{"Prepare", []string{"init", "schema", "certify", "man"}},
 }
 
 // flags are the groups of flags, in order. A flag that is in none is of the command itself.
@@ -39,8 +39,9 @@ var flags = []struct {
 // owners are the commands that a flag of this name is of itself, in none of the groups.
 var owners = map[string][]string{"requests": {"gc", "report"}, "baseline": {}, "duration": {"watch", "bench"}, "addr": {"view"}}
 
-// Set groups the commands of root and the flags of each, and adds the topics.
+// Set groups the commands of root and the flags of each, and adds dyno man and the topics.
 func Set(root *cobra.Command) {
+	root.AddCommand(manual())
 	for _, g := range commands {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
 		for _, name := range g.names {

@@ -7,6 +7,11 @@
 //	fill       a cache that takes -entries and then replaces
 //	expiry     a cache whose entries live for -ttl
 //	step       a table of -size bytes, loaded once, -at after the first request
+//	reload     a table of -size bytes, read anew every -ttl
+//	batch      records of every request, until there are -entries
+//	ring       the last -entries answers
+//	workers    up to -entries goroutines, each with a buffer
+//	buffers    a sync.Pool of buffers of 256 B to 256 KiB
 //	steady     nothing
 //
 // A comment "truth:" marks the lines of which a verdict has to name one.
@@ -47,12 +52,13 @@ type shop struct {
 	journal journal
 	cache   map[int]*entry
 	table   [][]byte
+	healthy
 }
 
 func main() {
 	s := &shop{cache: map[int]*entry{}}
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to listen on")
-	mode := flag.String("mode", "steady", "leak, goroutine, fill, expiry, step or steady")
+	mode := flag.String("mode", "steady", "leak, goroutine, fill, expiry, step, reload, batch, ring, workers, buffers or steady")
 	flag.IntVar(&s.leak, "leak", 10<<10, "`bytes` kept of every 1,000 requests")
 	flag.IntVar(&s.chunk, "chunk", 1024, "`bytes` of a piece that leaks, best a size class of the runtime")
 	flag.IntVar(&s.every, "every", 20, "a goroutine for every `n`th request")
@@ -62,7 +68,8 @@ func main() {
 	flag.IntVar(&s.size, "size", 8<<20, "`bytes` of the step")
 	flag.Parse()
 	modes := map[string]func(){
-		"leak": s.record, "goroutine": s.notify, "fill": s.remember, "expiry": s.login, "step": s.load, "steady": func() {},
+		"leak": s.record, "goroutine": s.notify, "fill": s.remember, "expiry": s.login, "step": s.load, "reload": s.reload,
+		"batch": s.gather, "ring": s.recall, "workers": s.hire, "buffers": s.borrow, "steady": func() {},
 	}
 	if s.keep = modes[*mode]; s.keep == nil {
 		log.Fatalf("no mode is called %q", *mode)
@@ -184,7 +191,5 @@ func (s *shop) load() {
 	if s.table != nil || time.Since(s.began) < s.at {
 		return
 	}
-	for range s.size / 4096 {
-		s.table = append(s.table, make([]byte, 4096))
-	}
+	s.table = newTable(s.size)
 }

@@ -86,7 +86,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if !reported(err) && !errors.Is(err, errInterrupted) {
 		return err
 	}
-	sayWhere(cmd, dir.Path, "report "+dir.Path)
+	sayWhere(cmd, dir.Path, "")
 	return err
 }
 

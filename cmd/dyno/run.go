@@ -146,7 +146,7 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	if !reported(err) {
 		return err
 	}
-	next := "report " + o.dir
+	next := ""
 	if len(e.Profile) > 0 {
 		next = "profile " + o.dir
 		if levels := e.Levels(); len(levels) > 1 {
@@ -157,8 +157,12 @@ func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	return err
 }
 
+// sayWhere says where the results are. The command that reads them is named by the text itself; next is another.
 func sayWhere(cmd *cobra.Command, dir, next string) {
-	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s (consider: %s %s)\n", dir, filepath.Join(dir, pageFile), self(), next)
+	if next != "" {
+		next = fmt.Sprintf(" (consider: %s %s)", self(), next)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s%s\n", dir, filepath.Join(dir, pageFile), next)
 }
 
 // noteDirty says that what is not committed is in no revision that is compared.

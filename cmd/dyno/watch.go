@@ -264,6 +264,6 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
 		notef(cmd, "what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
 	}
-	sayWhere(cmd, o.dir, "report "+o.dir)
+	sayWhere(cmd, o.dir, "")
 	return err
 }

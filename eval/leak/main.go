@@ -4,7 +4,7 @@
 // none: it runs services of which the truth is known, many at once, and holds
 // what dyno says against it.
 //
-//	go run ./leak                        all of it, about half an hour
+//	go run ./leak                        all of it, some 50 minutes
 //	go run ./leak -runs 2 -d 60s         a look, three minutes
 //	go run ./leak -only power            one part: verdicts or power
 //	go run ./leak -only curve -runs 2    leaks of 0.1 to 10,000 MiB an hour, 15 minutes

@@ -52,7 +52,7 @@ func pages(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	for _, below := range cmd.Commands() {
-		if below.Hidden || below.Name() == "help" {
+		if below.Hidden || below.Name() == "help" || cmd.Name() == "completion" { // which has one page for all shells
 			continue
 		}
 		if err := pages(below, dir); err != nil {

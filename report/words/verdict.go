@@ -220,7 +220,11 @@ func recommendation(t *compare.Table, vs []Verdict, plain bool) string {
 	case len(losses) > 0:
 		var parts []string
 		for _, v := range losses[:min(len(losses), 3)] {
-			parts = append(parts, v.Setting.Label()+" is worse in "+plainNouns(v.Worse))
+			worse := v.Setting.Label() + " is worse"
+			if !plain { // the verdicts say in what
+				worse += " in " + plainNouns(v.Worse)
+			}
+			parts = append(parts, worse)
 		}
 		if unclear, all := unclearOf(vs); 2*unclear > all {
 			return fmt.Sprintf("No recommendation: %s, but %d of %d comparisons of primary metrics are unclear%s.", List(parts), unclear, all, nearest(t, vs))

@@ -388,9 +388,18 @@ func TestBencherDuration(t *testing.T) {
 	if rs, err = runBench(t, f, e, least(60)); err != nil || rs[len(rs)-1].Trial.Block != 60 || len(rs[len(rs)-1].Benchmarks) != 2 {
 		t.Errorf("%d results, %v", len(rs), err)
 	}
-	e.Bench.Duration = dyno.Duration(time.Second)
-	if rs, err = runBench(t, f, e); err == nil || !strings.Contains(err.Error(), "nothing was measured in 1s") || len(rs) != 2 {
-		t.Errorf("%d results, %v", len(rs), err)
+	for d, c := range map[time.Duration]struct {
+		err     string
+		surveys int
+	}{
+		time.Second:             {"survey benchmarks: 1s was over before any was measured (", 0},
+		2 * time.Second:         {"survey benchmarks: 2s was over after 1 of 4, before anything was compared (", 0},
+		2900 * time.Millisecond: {"nothing was measured in 2.9s", 2},
+	} {
+		e.Bench.Duration = dyno.Duration(d)
+		if rs, err = runBench(t, f, e); err == nil || !strings.Contains(err.Error(), c.err) || len(rs) != c.surveys {
+			t.Errorf("%v: %d results, %v", d, len(rs), err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gobench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,8 +29,29 @@ const (
 	surveyDeaths           = 50          // how often a test binary may die before its survey is given up
 )
 
-// survey finds the benchmarks of every setting, pairs them, and measures them.
+// survey finds the benchmarks of every setting, pairs them, and measures them. A duration that was
+// asked for ends it, too.
 func (w *Run) survey(ctx context.Context) error {
+	done, total := 0, 0
+	if w.least == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, w.end)
+		defer cancel()
+	}
+	err := w.surveyAll(ctx, &done, &total)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Now().Before(w.end) {
+		return err
+	}
+	most := time.Duration(w.e.Bench.Duration)
+	cure := "a longer duration, or fewer benchmarks with --bench"
+	if done == 0 {
+		return fmt.Errorf("survey benchmarks: %v was over before any was measured (consider: %s)", most, cure)
+	}
+	return fmt.Errorf("survey benchmarks: %v was over after %d of %d, before anything was compared (consider: %s)", most, done, total, cure)
+}
+
+// surveyAll counts what is done of how many benchmarks, each under every setting.
+func (w *Run) surveyAll(ctx context.Context, done, total *int) error {
 	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
 	if err != nil {
 		return err
@@ -52,17 +74,16 @@ func (w *Run) survey(ctx context.Context) error {
 	if err := w.pair(); err != nil {
 		return err
 	}
-	done, total := 0, len(w.pairings)*len(w.sides)
+	*total = len(w.pairings) * len(w.sides)
 	for _, s := range w.sides {
 		for _, l := range s.leaves {
-			w.step(Step{Phase: "survey", Benchmarks: total, Done: done})
-			done++
-			if l.Err != "" {
-				continue
+			w.step(Step{Phase: "survey", Benchmarks: *total, Done: *done})
+			if l.Err == "" {
+				if err := l.teller.measure(ctx, l); err != nil {
+					return err
+				}
 			}
-			if err := l.teller.measure(ctx, l); err != nil {
-				return err
-			}
+			*done++
 		}
 	}
 	for _, p := range w.pairings {

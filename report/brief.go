@@ -40,7 +40,11 @@ func (v view) brief(r *tables.Report, o layout.Options) string {
 	var left []string
 	for {
 		var b strings.Builder
-		v.text(&b, append(slices.Clone(parts), v.next(r, left)), o.Color)
+		shown := slices.Clone(parts)
+		if o.Lines == 0 { // a part of a longer text has its own end
+			shown = append(shown, v.next(r, left))
+		}
+		v.text(&b, shown, o.Color)
 		last := -1
 		for i, p := range parts {
 			if p.rank > 0 && (last < 0 || p.rank > parts[last].rank) {
@@ -61,6 +65,9 @@ func (p *passage) empty() bool {
 
 func (v view) briefService(o layout.Options) []passage {
 	lines := append([]string{tables.Heading(v.Table)}, v.About...)
+	if o.Lines > 0 { // a part of a longer text, which says the rest
+		lines = lines[:1]
+	}
 	if v.Name != "" && len(v.Settings) > 2 { // room is dear
 		lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "subject: ") })
 	}

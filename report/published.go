@@ -12,7 +12,7 @@ import (
 // Published is a table of a study beside what was found here.
 type Published struct {
 	Title   string
-	Source  string   // author, title, place
+	Source  string   // author, title, place; of the Markdown only
 	Trials  string   // what the figures found here are, such as "medians of 6 trials"
 	Columns []string // the study's names of the settings
 	Rows    []PublishedRow
@@ -54,11 +54,11 @@ func (p *Published) section() layout.Section {
 			label = layout.Cells("", "")
 		}
 	}
-	s := layout.Section{Title: p.Title, Grids: []layout.Grid{g}, Notes: []string{"Study: " + p.Source + ". Here: " + p.Trials + "."}}
+	note := "Here: " + p.Trials + "."
 	if p.Note != "" {
-		s.Notes = append(s.Notes, p.Note)
+		note += " " + strings.ToUpper(p.Note[:1]) + strings.TrimSuffix(p.Note[1:], ".") + "."
 	}
-	return s
+	return layout.Section{Title: p.Title, Grids: []layout.Grid{g}, Notes: []string{note}}
 }
 
 // given writes x as it was published; NaN is "".
@@ -85,9 +85,8 @@ func significant(x float64) string {
 func (p *Published) Text(w io.Writer, o layout.Options) error {
 	var b strings.Builder
 	s := p.section()
-	b.WriteString(layout.Fold(s.Title, "", "", o.Columns()) + "\n")
+	b.WriteString(layout.Fold(s.Title, "", "", o.Columns()))
 	s.Grids[0].Text(&b, o.Color)
-	b.WriteByte('\n')
 	for _, n := range s.Notes {
 		b.WriteString(layout.Fold(n, "", "  ", o.Columns()))
 	}
@@ -99,6 +98,7 @@ func (p *Published) Text(w io.Writer, o layout.Options) error {
 func (p *Published) Markdown(w io.Writer) error {
 	var b strings.Builder
 	s := p.section()
+	s.Notes = append([]string{"Study: " + p.Source + "."}, s.Notes...)
 	s.Markdown(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -31,7 +31,7 @@ import (
 const firstDemo = "sessions"
 
 // demoLines are for the verdict on a plan, above the figures of the study.
-const demoLines = 16
+const demoLines = 12
 
 func newDemo() *cobra.Command {
 	var o outFlags
@@ -87,6 +87,9 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	if err != nil {
 		return err
 	}
+	if o.form() == "text" {
+		fmt.Fprintf(cmd.OutOrStdout(), "Study: %s.\n", s.Source)
+	}
 	for i, file := range plans {
 		if err := demoPlan(cmd, file, folder, fmt.Sprintf("%d of %d", i+1, len(plans)), s, o); err != nil {
 			return err
@@ -97,21 +100,11 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 			return err
 		}
 	}
-	pages, err := filepath.Glob(filepath.Join(folder, "*", pageFile))
-	fmt.Fprintf(cmd.ErrOrStderr(), `
-All of it is in %[1]s: a run directory for each plan, with results.jsonl,
-summary.json and one directory a trial.
-Next:
-  the whole study:
-    %[3]s run -f %[1]s/source/dyno.yaml
-  your own service:
-    %[3]s run ./cmd/yours --vary GOGC=100,200 --path /
-  all runs in a browser, also while they go on:
-    %[3]s view %[1]s
-Reports with pictures, for any browser:
-  %[2]s
-`, folder, strings.Join(pages, "\n  "), self())
-	return err
+	fmt.Fprintf(cmd.ErrOrStderr(), `All tables, causes and pictures of these runs: %[2]s view %[1]s
+The whole study: %[2]s run -f %[1]s/source/dyno.yaml
+Your own service: %[2]s run ./cmd/yours --vary GOGC=100,200 --path /
+`, folder, self())
+	return nil
 }
 
 // demoFolder returns an absolute path: a new one below dyno-runs if path is "".
@@ -149,7 +142,6 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 			return nil
 		}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "plan %s (%s)\n", plan, which)
 	out := *o
 	out.dir, out.lines = filepath.Join(folder, plan), demoLines
 	if err := measureInto(cmd, e, &out, nil); err != nil {

@@ -4,7 +4,7 @@ package layout
 type Options struct {
 	Width  int  // of the terminal in characters; 0 means 100, less than 80 counts as 80
 	Full   bool // all tables, not one screen
-	Lines  int  // of a text that is not full; 0 means a screen
+	Lines  int  // of a brief text that is a part of a longer one; 0 means that it is whole, and a screen
 	Strict bool // of JUnit: a threshold that is unclear is a failure
 	Color  bool // mark better green and worse red; the words say it anyway
 }

@@ -214,7 +214,7 @@ func recommendation(t *compare.Table, vs []Verdict, plain bool) string {
 	case len(gains) > 0:
 		return recommend(t, gains)
 	case len(trades) > 0 && plain: // the verdicts say what for what
-		return fmt.Sprintf("A trade, which is yours to choose: no setting is shown to be better than %s without being worse in something.", base)
+		return fmt.Sprintf("A trade: no setting is shown to be better than %s without being worse in something.", base)
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:

@@ -10,7 +10,7 @@ import (
 //
 // Each block is a new layout of the program (the linker's -randlayout). In it each
 // benchmark is launched some times in every setting at once, pinned to the same CPUs; the
-// processes take turns of a sample. doc/method.md, "Micro-benchmarks", has the reasons.
+// processes take turns of a sample. doc/method/benchmarks.md, "Micro-benchmarks", has the reasons.
 type Bench struct {
 	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
 	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all

@@ -9,7 +9,7 @@ import (
 
 // Where it can be, the subjects of a block run side by side: all are launched, and the load
 // goes to one after the other in turns of 200 ms. So both sides of a
-// comparison meet the same machine. doc/method.md, "Side by side", has what it does to metrics.
+// comparison meet the same machine. doc/method/turns.md, "Side by side", has what it does to metrics.
 
 // Defaults and bounds of blocks side by side.
 const (

@@ -15,7 +15,7 @@ const (
 	leastRate    = 0.99
 	mostLateness = time.Millisecond
 	mostWaited   = 0.01
-	mostOfTurn   = 0.1 // of a turn by the clock that p99 may take: doc/method.md, "Open loads in turns"
+	mostOfTurn   = 0.1 // of a turn by the clock that p99 may take: doc/method/turns.md, "Open loads in turns"
 )
 
 func (r *runner) doubt(rec *Record, sum *totals) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// The Monte-Carlo tests prove what doc/method.md promises. Each part of a
+// The Monte-Carlo tests prove what doc/method/verdicts.md promises. Each part of a
 // simulation has its own seed, so the figures are the same on every machine.
 // Its figures are of -full; an ordinary test simulates a part of that.
-var full = flag.Bool("full", false, "simulate as much as doc/method.md's figures are of")
+var full = flag.Bool("full", false, "simulate as much as doc/method/verdicts.md's figures are of")
 
 // often is how many times something is simulated.
 func often(ordinary, inFull int) int {
@@ -201,7 +201,7 @@ func TestPower(t *testing.T) {
 		{0.05, 0.02, 10, 5, 0.90},
 		{0.05, 0.03, 15, 5, 0.80},
 		{0.10, 0.02, 6, 5, 0.90},
-		{0.05, 0.02, 10, 2, 0}, // for the table in doc/method.md
+		{0.05, 0.02, 10, 2, 0}, // for the table in doc/method/verdicts.md
 		{0.05, 0.02, 10, 3, 0},
 		{0.05, 0.02, 10, 10, 0},
 	} {

@@ -7,7 +7,7 @@ import (
 
 // alikeLevel is the level, shared over the comparisons, at which variances count as
 // different. Averaging different ones costs wrong verdicts, not averaging only a little
-// power; doc/method.md has figures.
+// power; doc/method/verdicts.md has figures.
 const alikeLevel = 0.9
 
 // borrow estimates the variance of setting j's log ratio from more than the pair, which has

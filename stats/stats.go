@@ -3,7 +3,7 @@
 // package compare decides.
 //
 // The unit of replication is the trial. A metric is a matrix, blocks in rows and settings
-// in columns; column 0 is the baseline; NaN is a missing trial. doc/method.md has the
+// in columns; column 0 is the baseline; NaN is a missing trial. doc/method/verdicts.md has the
 // reasons for the methods and their simulations.
 package stats
 

@@ -46,7 +46,7 @@ const teeth = 4
 
 // TrendOf says whether a series grows steadily, to its end. Times are in seconds and
 // ascend, but need not be regular. Readings that are NaN or infinite are left out.
-// doc/method.md, "Leaks and trends", has the method and its errors.
+// doc/method/leaks.md, "Leaks and trends", has the method and its errors.
 func TrendOf(at, value []float64) Trend {
 	nan := math.NaN()
 	s := seriesOf(at, value)

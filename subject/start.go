@@ -32,7 +32,7 @@ type Options struct {
 	Trace bool // adds gctrace=1 to the subject's GODEBUG
 
 	// Pacer adds gcpacertrace=1 to Trace: the heap's goals to the byte. It makes the median pause
-	// 1.8 times as long (doc/method.md), so it is not for trials that are compared.
+	// 1.8 times as long (doc/method/measuring.md), so it is not for trials that are compared.
 	Pacer bool
 
 	// Patience is after what time Start gives up if the subject is not ready, where that is less than

@@ -10,7 +10,7 @@ import (
 )
 
 // Alpha bounds the adjusted p of a function that is said to have changed: at most 1 % of the
-// comparisons of settings that do not differ may name any function (doc/method.md).
+// comparisons of settings that do not differ may name any function (doc/method/profiles.md).
 const Alpha = 0.0025
 
 // Pairs is the least number of pairs of trials that can show a change of a function.

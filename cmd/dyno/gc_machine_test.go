@@ -19,7 +19,7 @@ import (
 // core in less than 100 MiB of memory, without losing a line.
 func TestMachineGCLog(t *testing.T) { testGCLog(t, 256<<20) }
 
-// The figures of doc/method.md are of 1 GiB.
+// The figures of doc/method/measuring.md are of 1 GiB.
 func TestLongGCLog(t *testing.T) { testGCLog(t, 1<<30) }
 
 func testGCLog(t *testing.T, size int64) {

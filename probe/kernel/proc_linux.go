@@ -60,7 +60,7 @@ func watchFinely(ctx context.Context, t probe.Target, last *time.Duration, sampl
 const (
 	// rssEvery is how often resident memory is read. Once a second would show only one
 	// phase of a heap that grows and falls; at 20 ms the probes took 1.3 % of the throughput
-	// of a service that fills the CPUs (doc/method.md).
+	// of a service that fills the CPUs (doc/method/measuring.md).
 	rssEvery    = 50 * time.Millisecond
 	gentleEvery = 100 * time.Millisecond // in a watch of hours
 	// fdsEvery is how often descriptors are counted: before Linux 6.2 that reads a directory.

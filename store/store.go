@@ -276,6 +276,9 @@ func Read(path string) (*Dir, error) {
 	file := filepath.Join(path, runFile)
 	data, err := readSmall(file)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s does not exist", path)
+		}
 		return nil, fmt.Errorf("%s is not a run directory: it has no %s", path, runFile)
 	}
 	if err != nil {

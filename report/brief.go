@@ -190,7 +190,15 @@ func (v view) briefChanges(o layout.Options) string {
 	if more := len(v.changed(math.MaxInt)) - len(rows); more > 0 {
 		fmt.Fprintf(&b, "%d more comparisons are in the tables.\n", more)
 	}
+	if slices.ContainsFunc(changes, surprising) {
+		b.WriteString(layout.Fold("Unclear although 0 is not in the interval: a run's verdicts share one error (dyno help verdicts).", "", "", v.Width))
+	}
 	return b.String()
+}
+
+// surprising reports a change without a verdict whose interval leaves out none.
+func surprising(x compare.Versus) bool {
+	return x.Verdict == stats.Unclear && x.Note.Kind == "" && (x.Lo > 1 || x.Hi < 1)
 }
 
 // draw adds a plot of a change for each row to a table, if the page has room beside it.

@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/stats"
 )
 
 func briefly(t *testing.T, tb *compare.Table, o layout.Options) string {
@@ -49,5 +50,20 @@ func TestBriefSaysWhatIsWrong(t *testing.T) {
 		if text := briefly(t, cases()[name], layout.Options{}); !strings.Contains(text, want) {
 			t.Errorf("%s lacks %q:\n%s", name, want, text)
 		}
+	}
+}
+
+// A reader who sees an interval without 0 beside "unclear" is told why.
+func TestBriefExplainsUnclear(t *testing.T) {
+	tb := cases()["pair"]
+	const why = "0 is not in the interval"
+	if text := briefly(t, tb, layout.Options{}); strings.Contains(text, why) {
+		t.Errorf("nothing is to be explained in:\n%s", text)
+	}
+	x := tb.Settings[1].Versus["p50-sec"]
+	x.Verdict, x.Ratio, x.Lo, x.Hi = stats.Unclear, 1.3, 1.1, 1.5
+	tb.Settings[1].Versus["p50-sec"] = x
+	if text := briefly(t, tb, layout.Options{}); !strings.Contains(text, why) {
+		t.Errorf("no explanation in:\n%s", text)
 	}
 }

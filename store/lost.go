@@ -23,12 +23,16 @@ func (d *Dir) Rescue() error {
 	}
 	path := filepath.Join(d.Path, resultsFile)
 	ours, err := d.results.Stat()
-	if err != nil { // as writing will say
+	closed := d.lost != nil && errors.Is(err, os.ErrClosed) // it could not be made again
+	if err != nil && !closed {                              // as writing will say
 		return d.lost
 	}
 	there, err := os.Stat(path)
 	switch {
-	case err == nil && (d.lost != nil || os.SameFile(ours, there)):
+	case err == nil && !closed && (d.lost != nil || os.SameFile(ours, there)):
+		if _, err := os.Stat(filepath.Join(d.Path, runFile)); d.lost != nil && errors.Is(err, fs.ErrNotExist) {
+			d.lost = errors.Join(d.lost, d.writeRun()) // the removal had not come to an end
+		}
 		return d.lost
 	case err == nil:
 		d.lost = fmt.Errorf("%w: %s is another's now, and the results are shown only", ErrLost, d.Path)
@@ -48,7 +52,8 @@ func (d *Dir) again() error {
 	if err := os.MkdirAll(filepath.Join(d.Path, trialsDir), 0o700); err != nil {
 		return err
 	}
-	if err := errors.Join(d.results.Close(), d.openResults(), d.writeRun()); err != nil {
+	d.results.Close() // it has nothing that is not in memory
+	if err := errors.Join(d.openResults(), d.writeRun()); err != nil {
 		return err
 	}
 	for _, n := range slices.Sorted(maps.Keys(d.done)) {

@@ -650,3 +650,42 @@ func TestRescue(t *testing.T) {
 		})
 	}
 }
+
+// A directory that cannot be made again at once, as while a removal goes on, is made again later.
+func TestRescueLater(t *testing.T) {
+	d := create(t)
+	if err := d.Add(result(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(d.Path); err != nil {
+		t.Fatal(err)
+	}
+	// Half of the way: the directory is there, and results.jsonl cannot be opened.
+	away := filepath.Join(t.TempDir(), "no", "results.jsonl")
+	if err := errors.Join(os.Mkdir(d.Path, 0o700), os.Symlink(away, filepath.Join(d.Path, "results.jsonl"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add(result(2)); !errors.Is(err, store.ErrLost) {
+		t.Errorf("the second trial: %v", err)
+	}
+	if err := os.RemoveAll(d.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Rescue(); !errors.Is(err, store.ErrLost) {
+		t.Errorf("made again: %v", err)
+	}
+	r, err := store.Read(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rs := r.Results(); len(rs) != 2 {
+		t.Errorf("%d results are there", len(rs))
+	}
+	if err := os.Remove(filepath.Join(d.Path, "run.json")); err != nil { // the removal's last
+		t.Fatal(err)
+	}
+	d.Rescue()
+	if _, err := store.Read(d.Path); err != nil {
+		t.Error(err)
+	}
+}

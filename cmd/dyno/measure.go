@@ -175,12 +175,26 @@ func thisHost(e *dyno.Experiment) store.Host {
 // pageFile is the report of a run that opens in a browser.
 const pageFile = "report.html"
 
+// A run directory that was removed is looked at again after removal, the time that a large
+// one takes to go, and written again mostRemovals times at most.
+const (
+	removal      = 500 * time.Millisecond
+	mostRemovals = 10
+)
+
 // conclude writes the reports of a run directory, also after an interrupt or an error.
 func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error {
 	lost := dir.Rescue()
 	reading := progress.Reading(cmd.ErrOrStderr())
 	f, e, wrote := readAndWrite(dir)
-	if now := dir.Rescue(); now != lost { // that takes a moment, in which it can go
+	for range mostRemovals { // it can go while it is written, and a removal may still be under way
+		if errors.Is(lost, store.ErrLost) {
+			time.Sleep(removal)
+		}
+		now := dir.Rescue()
+		if now == lost {
+			break
+		}
 		lost = now
 		f, e, wrote = readAndWrite(dir)
 	}

@@ -70,6 +70,7 @@ var layers = map[string][]string{
 	"report/words":       {".", "analysis/certify", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
+	"tune":               {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
 	"dynotest":           {"."},
 	"examples":           {},

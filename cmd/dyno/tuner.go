@@ -39,6 +39,7 @@ type tuner struct {
 	hands *lab.Lab
 	began time.Time
 	spent time.Duration // in stages
+	load  string        // of the last stage
 	live  float64       // true live heap of today's, in bytes; NaN if it is not known
 	notes []string
 }
@@ -154,7 +155,7 @@ func (t *tuner) tune() (err error) {
 
 func (t *tuner) report(o *tune.Outcome) *tuned.Report {
 	return &tuned.Report{
-		Outcome: o, Name: t.plan.Name, Dyno: version(), Made: time.Now(), Dir: t.flags.dir, Load: t.plan.Load.String(), Notes: t.notes,
+		Outcome: o, Name: t.plan.Name, Dyno: version(), Made: time.Now(), Dir: t.flags.dir, Load: t.load, Notes: t.notes,
 	}
 }
 
@@ -165,9 +166,12 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 	if err := lab.Check(e); err != nil {
 		return m, err
 	}
-	if err := prepare(t.cmd, t.hands, e); err != nil {
-		return m, err
+	if s == tune.StageCandidates && len(t.problem.Try) > 0 { // all others have the program of today's
+		if err := prepare(t.cmd, t.hands, e); err != nil {
+			return m, err
+		}
 	}
+	t.load = e.Load.String()
 	fmt.Fprintf(t.cmd.ErrOrStderr(), "%s: %s, at most %v\n", tuned.Dirs[s], layout.Count(len(settings), "setting"), e.Within)
 	began := time.Now()
 	defer func() { t.spent += time.Since(began) }()

@@ -201,43 +201,45 @@ func (r *Report) measured() *layout.Section {
 	if len(r.Options) == 0 {
 		return nil
 	}
-	metrics := []string{cpu, memory, tail}
-	var values [3][]float64
-	rows := [][]layout.Cell{}
 	base := r.Rounds[0].Table.Settings[0].Values
-	scale := func(i int) layout.Scale {
-		if values[i] == nil {
-			values[i] = append(values[i], base[metrics[i]].Center)
-			for _, x := range r.Options {
-				values[i] = append(values[i], x.Values[metrics[i]].Center)
-			}
+	scales := map[string]layout.Scale{}
+	var metrics []string
+	for _, m := range []string{cpu, memory, tail} {
+		values := []float64{base[m].Center}
+		for _, x := range r.Options {
+			values = append(values, x.Values[m].Center)
 		}
-		return layout.ScaleOf(metrics[i], values[i]...)
+		if scales[m] = layout.ScaleOf(m, values...); slices.Max(values) > 0 {
+			metrics = append(metrics, m)
+		}
 	}
-	name, front := "today's: "+r.Problem.Today.String(), "front"
-	if !r.TodayOnFront() {
-		front = ""
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {}}, Head: [][]string{{"", "gain", "interval"}}}
+	for _, m := range metrics {
+		label, _ := layout.UnitOf(m)
+		g.Cols, g.Head[0] = append(g.Cols, layout.Column{}, layout.Column{}), append(g.Head[0], label, "")
 	}
-	row := layout.Cells(name, "", "")
-	for i, m := range metrics {
-		row = append(row, layout.Cells(figure(scale(i), base, m), "")...)
+	g.Cols, g.Head[0] = append(g.Cols, layout.Column{Left: true}, layout.Column{Left: true}), append(g.Head[0], "", "")
+	today := layout.Cells("today's: "+r.Problem.Today.String(), "", "")
+	for _, m := range metrics {
+		today = append(today, layout.Cells(figure(scales[m], base, m), "")...)
 	}
-	rows = append(rows, append(row, layout.Cells(front, "")...))
+	front := ""
+	if r.TodayOnFront() {
+		front = "front"
+	}
+	g.Rows = append(g.Rows, layout.Row{Cells: append(today, layout.Cells(front, "")...)})
 	for _, x := range r.Options {
-		rows = append(rows, r.option(x, scale))
+		g.Rows = append(g.Rows, layout.Row{Cells: r.option(x, metrics, scales)})
 	}
-	g := layout.Grid{
-		Cols: slices.Concat(layout.Columns(8), []layout.Column{{Left: true}, {Left: true}}),
-		Head: [][]string{{"", "gain", "interval", "cpu/req", "", "rss-peak", "", "p99", "", "", ""}},
+	what := "CPU time and memory"
+	if slices.Contains(metrics, tail) {
+		what = "CPU time, memory and p99"
 	}
-	g.Cols = g.Cols[:11]
-	for i := range g.Cols {
-		g.Cols[i].Left = i == 0 || i >= 9
+	var blocks []string
+	for _, x := range r.Rounds {
+		blocks = append(blocks, fmt.Sprint(x.Table.Blocks))
 	}
-	for _, cs := range rows {
-		g.Rows = append(g.Rows, layout.Row{Cells: cs})
-	}
-	return &layout.Section{Title: "Measured side by side; front: no other is better in one of CPU time, memory and p99, and worse in none", Grids: []layout.Grid{g}}
+	return &layout.Section{Title: fmt.Sprintf("Measured side by side in %s blocks; front: no other is better in one of %s, and worse in none", words.List(blocks), what), Grids: []layout.Grid{g}}
 }
 
 func figure(s layout.Scale, values map[string]compare.Summary, metric string) string {
@@ -248,18 +250,18 @@ func figure(s layout.Scale, values map[string]compare.Summary, metric string) st
 	return s.With(v.Center)
 }
 
-func (r *Report) option(x *tune.Option, scale func(int) layout.Scale) []layout.Cell {
+func (r *Report) option(x *tune.Option, metrics []string, scales map[string]layout.Scale) []layout.Cell {
 	mark := layout.Plain
 	if x == r.Best {
 		mark = layout.Good
 	}
 	row := []layout.Cell{{Text: short(Changed(r.Problem.Today, x.Setting)), Mark: mark}, {Text: signed(x.Gain)}, {Text: interval(x.Lo, x.Hi)}}
-	for i, m := range []string{cpu, memory, tail} {
+	for _, m := range metrics {
 		change := ""
 		if v, ok := x.Versus(m); ok && !math.IsNaN(v.Ratio) {
 			change = layout.Change(v.Ratio)
 		}
-		row = append(row, layout.Cells(figure(scale(i), x.Values, m), change)...)
+		row = append(row, layout.Cells(figure(scales[m], x.Values, m), change)...)
 	}
 	front, note := "", ""
 	if x.Front {

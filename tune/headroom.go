@@ -6,7 +6,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -75,20 +74,4 @@ func (o *Outcome) Headrooms(cases []Case, m Measured) (hs []Headroom) {
 		hs = append(hs, h)
 	}
 	return hs
-}
-
-// TrueLive is the live heap of windows in bytes, without what was allocated while marking: the median over collections; NaN if
-// none is known.
-func TrueLive(ws []gcmodel.Window) float64 {
-	var live []float64
-	for _, w := range ws {
-		for _, c := range w.Cycles {
-			live = append(live, max(c.Marked-(c.End-c.Trigger), 0))
-		}
-	}
-	if len(live) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(live)
-	return live[len(live)/2]
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
@@ -203,11 +204,20 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 
 // learn reads what only today's stage tells.
 func (t *tuner) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tune.Measured) error {
-	m.Windows = windows(dir)
+	source, err := predict.Read(dir, predict.Options{})
+	if err == nil {
+		for _, w := range source.Pooled {
+			m.Windows = append(m.Windows, w.Window)
+		}
+	} else if !errors.Is(err, predict.ErrNothing) {
+		t.notes = append(t.notes, fmt.Sprintf("%s tells the model nothing: %v", tuned.Dirs[s], err))
+	}
 	if s != tune.StageToday {
 		return nil
 	}
-	t.live = tune.TrueLive(m.Windows)
+	if t.live = math.NaN(); err == nil {
+		t.live = source.Pooled[0].Live()
+	}
 	if !t.pgo {
 		return nil
 	}

@@ -471,21 +471,12 @@ func (r *Report) doubts() string {
 	}
 	var parts []string
 	for _, d := range r.Today.Doubts {
-		if text := doubts[d]; text != "" {
-			parts = append(parts, text)
-		}
+		parts = append(parts, words.PredictionDoubt(d))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "Predictions may be wrong, as " + words.List(parts) + "."
-}
-
-var doubts = map[gcmodel.Doubt]string{
-	gcmodel.FewCycles: "fewer than 15 collections were measured", gcmodel.SmallHeap: "less than 16 MiB are live",
-	gcmodel.Phases: "the live heap is not steady", gcmodel.MuchGC: "collection takes more than a fifth of the CPU time",
-	gcmodel.Clamped: "marking began as early as it may", gcmodel.NoOverhead: "memory beside the heap is not known",
-	gcmodel.NoBytes: "heap sizes are of whole MiB",
 }
 
 // Reason is why the recommended setting is, in one line for the head of a patch.

@@ -20,6 +20,7 @@ type Candidate struct {
 	Gain       gcmodel.Estimate    // of the goal against today's, as a fraction; NaN if it is not known
 	Breaks     bool                // a constraint does not hold in all of its predicted interval
 	Strained   bool                // a constraint does not hold by its predicted value
+	Tight      bool                // in reserved memory, a live heap that is larger by a quarter has no room
 	Chosen     Stage               // in which it was to be measured; "" if in none
 }
 
@@ -105,8 +106,14 @@ func (o *Outcome) predict(m Model) (cs []*Candidate, today gcmodel.Prediction) {
 	for _, c := range cs {
 		p := m.Predict(c.Collector)
 		c.Prediction, c.Gain = &p, o.Goal.expected(&p, &today)
-		for _, t := range o.limits() {
+		for _, t := range o.Limits() {
 			o.strain(c, t, &today)
+		}
+		if o.Reserved > 0 {
+			larger := c.Collector
+			larger.Live = grown
+			x := m.Predict(larger)
+			c.Tight = x.Spiral || larger.Limit == 0 && x.RSSPeak.Value > o.Reserved
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b *Candidate) int {
@@ -115,12 +122,20 @@ func (o *Outcome) predict(m Model) (cs []*Candidate, today gcmodel.Prediction) {
 	return cs, today
 }
 
-// limits are the constraints, with that of reserved memory.
-func (p *Problem) limits() []dyno.Threshold {
+// roomy is the share of reserved memory that a setting may take at its peak. More leaves no room for an hour that is worse
+// than those that were measured, and beyond all of it the service is killed.
+const roomy = 0.95
+
+// grown is by how much a live heap grows in an ordinary year, as a factor: who tunes for today alone is killed then.
+const grown = 1.25
+
+// Limits are the constraints, with that of reserved memory.
+func (p *Problem) Limits() []dyno.Threshold {
 	if p.Reserved == 0 {
 		return p.Constraints
 	}
-	return append(slices.Clip(p.Constraints), dyno.Threshold{Name: "rss_peak", Op: "<", Literal: spellLimit(p.Reserved)})
+	most := math.Floor(roomy*p.Reserved/gcmodel.MiB) * gcmodel.MiB
+	return append(slices.Clip(p.Constraints), dyno.Threshold{Name: "rss_peak", Op: "<", Literal: spellLimit(most)})
 }
 
 // strain notes whether a candidate can keep a constraint, by its prediction.
@@ -162,7 +177,7 @@ func (c *Candidate) risk() int {
 		return riskSpiral
 	case has(gcmodel.NearCliff):
 		return riskCliff
-	case has(gcmodel.FarAway, gcmodel.MuchGC):
+	case c.Tight, has(gcmodel.FarAway, gcmodel.MuchGC):
 		return riskDoubt
 	}
 	return riskNone
@@ -182,8 +197,8 @@ func rank(c *Candidate) int {
 
 // Two candidates that are measured differ by so much in peak memory, as logarithms, or they would be one question asked twice.
 const (
-	apart        = 0.14
-	apartLimited = 0.045
+	apart        = 0.2
+	apartLimited = 0.06
 )
 
 // choose takes the most promising candidates, which are in the order of rank and gain. What is doubtful is taken only if less
@@ -208,7 +223,6 @@ func choose(cs []*Candidate, most int) (chosen []*Candidate) {
 	take(func(c *Candidate) bool { return c.risk() <= riskDoubt && !c.Strained && c.Gain.Hi > 0 })
 	take(func(c *Candidate) bool { return c.risk() <= riskDoubt && c.Gain.Hi > 0 })
 	take(func(c *Candidate) bool { return c.risk() <= riskDoubt }) // none may be better: so that this is measured
-	take(func(*Candidate) bool { return true })
 	return chosen
 }
 

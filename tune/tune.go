@@ -8,6 +8,7 @@ package tune
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
@@ -76,6 +77,7 @@ type Outcome struct {
 	Today      gcmodel.Prediction // of today's setting, by the first model
 	Candidates []*Candidate       // what was predicted, by the first model; the best first
 	Refitted   []*Candidate       // by the model of two settings or more, nil before
+	Again      gcmodel.Prediction // of today's setting, by that model
 	Rounds     []Round            // what was measured side by side
 	Options    []*Option          // every setting that was measured against today's, in the order in which they were
 	Best       *Option            // what is recommended; nil means today's
@@ -94,8 +96,9 @@ type Round struct {
 
 // A Cliff is the smallest GOMEMLIMIT under which a live heap can be collected without a spiral.
 type Cliff struct {
-	Live  float64 // factor of the live heap that was measured
-	Limit float64 // bytes; NaN if it is not known
+	Live  float64          // factor of the live heap that was measured
+	Limit float64          // bytes; NaN if it is not known
+	RSS   gcmodel.Estimate // what the setting itself then takes at its peak, in bytes
 }
 
 // The errors of rounds, two-sided, over all their comparisons. What is recommended is only better, so that at most half
@@ -133,7 +136,7 @@ func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 	if err == nil && len(found.Windows) > 0 {
 		windows = append(windows, found.Windows...)
 		o.Model = h.Fit(windows)
-		o.Refitted, _ = o.predict(o.Model)
+		o.Refitted, o.Again = o.predict(o.Model)
 		if more := o.more(); len(more) > 0 {
 			_, err = o.round(ctx, h, StageMore, more, moreError)
 		}
@@ -153,6 +156,11 @@ func (p *Problem) most() int {
 func (o *Outcome) round(ctx context.Context, h Hands, s Stage, chosen []*Candidate, alpha float64) (Measured, error) {
 	for _, c := range chosen {
 		c.Chosen = s
+		for _, x := range o.Refitted {
+			if x.Setting.String() == c.Setting.String() {
+				x.Chosen = s
+			}
+		}
 	}
 	r := Round{Stage: s, Settings: []dyno.Setting{o.Problem.Today}, Level: alpha / float64(len(chosen))}
 	for _, c := range chosen {
@@ -187,9 +195,12 @@ func (o *Outcome) more() (chosen []*Candidate) {
 	for _, x := range o.Options {
 		known[x.Setting.String()] = true
 	}
+	old := func(c *Candidate) bool {
+		return known[c.Setting.String()] || slices.ContainsFunc(o.Options, func(x *Option) bool { return x.Prediction != nil && near(x.Candidate, c) })
+	}
 	var fresh []*Candidate
 	for _, c := range o.Refitted {
-		if !known[c.Setting.String()] && c.Gain.Value > gain+o.Margin && c.risk() < riskDoubt && !c.Breaks && !c.Strained {
+		if c.Gain.Value > gain+o.Margin && c.risk() < riskDoubt && !c.Breaks && !c.Strained && !old(c) {
 			fresh = append(fresh, c)
 		}
 	}
@@ -200,7 +211,21 @@ func (o *Outcome) more() (chosen []*Candidate) {
 		again := *best.Candidate
 		chosen = append(chosen, &again)
 	}
-	return append(chosen, fresh...)
+	for _, c := range fresh { // what is said of it was predicted before anything else was measured
+		again := *o.first(c)
+		chosen = append(chosen, &again)
+	}
+	return chosen
+}
+
+// first is a candidate as the first model has it.
+func (o *Outcome) first(c *Candidate) *Candidate {
+	for _, x := range o.Candidates {
+		if x.Setting.String() == c.Setting.String() {
+			return x
+		}
+	}
+	return c
 }
 
 // conclude says what is recommended, and why.
@@ -219,6 +244,7 @@ func (o *Outcome) conclude() {
 		if limit <= 0 {
 			limit = math.NaN()
 		}
-		o.Cliffs = append(o.Cliffs, Cliff{live, limit})
+		at.Live = live
+		o.Cliffs = append(o.Cliffs, Cliff{live, limit, o.Model.Predict(at).RSSPeak})
 	}
 }

@@ -119,7 +119,7 @@ func (s *service) tune(t *testing.T, p Problem) (*Outcome, error) {
 				if block < s.most && !slices.Contains(stats.RunLooks, block) {
 					continue // a table takes its time
 				}
-				m.Table = compare.Tabulate(m.Results, compare.Options{Settings: settings, Sequential: len(settings) > 1, Thresholds: p.Constraints})
+				m.Table = compare.Tabulate(m.Results, compare.Options{Settings: settings, Sequential: len(settings) > 1, Thresholds: p.Limits()})
 				if enough != nil && enough(m.Table, m.Results) {
 					break
 				}

@@ -124,22 +124,25 @@ func atLook(t *compare.Table, rs []*dyno.Result) bool {
 	return slices.Contains(t.Looks, last)
 }
 
-// take keeps what a round says of settings; the last word on each counts.
+// take keeps what a round says of settings. Of two rounds that one counts which decided, or else had more blocks; a constraint
+// that failed in one has failed.
 func (o *Outcome) take(xs []*Option) {
+	decided := func(x *Option) bool { return x.Proven || x.Vain }
 	for _, x := range xs {
 		same := func(y *Option) bool { return y.Setting.String() == x.Setting.String() }
-		if i := slices.IndexFunc(o.Options, same); i >= 0 {
-			old := o.Options[i]
-			if old.Proven && !x.Proven && !x.Vain { // the first round had an error of its own, and more blocks
-				x.Proven, x.Gain, x.Lo, x.Hi, x.Level, x.Blocks = true, old.Gain, old.Lo, old.Hi, old.Level, old.Blocks
-			}
-			if x.Prediction = old.Prediction; old.Fails() {
-				x.Judgements = old.Judgements
-			}
-			o.Options[i] = x
+		i := slices.IndexFunc(o.Options, same)
+		if i < 0 {
+			o.Options = append(o.Options, x)
 			continue
 		}
-		o.Options = append(o.Options, x)
+		old := o.Options[i]
+		if decided(old) != decided(x) && decided(old) || decided(old) == decided(x) && old.Blocks > x.Blocks {
+			old, x = x, old
+		}
+		if old.Fails() {
+			x.Judgements = old.Judgements
+		}
+		o.Options[i] = x
 	}
 }
 
@@ -173,27 +176,42 @@ func (o *Outcome) recommend() (best *Option, why Why) {
 	}
 	broken := o.TodayFails()
 	why = NoneBetter
+	var good []*Option
 	for _, x := range o.Options {
 		switch {
 		case x.Keeps() && (x.Proven || broken && x.Blocks > 0):
 			if best == nil || x.Gain > best.Gain || math.IsNaN(best.Gain) {
 				best = x
 			}
+			good = append(good, x)
 		case x.Proven && !x.Keeps():
 			why = Constrained
 		case !x.Vain && !x.Fails() && why == NoneBetter:
 			why = Unclear
 		}
 	}
-	switch {
-	case best != nil && broken && !best.Proven:
+	if best = o.leaner(best, good); best != nil && broken && !best.Proven {
 		return best, Allowed
+	}
+	switch {
 	case best != nil:
 		return best, Better
 	case broken:
 		return nil, NoneAllowed
 	}
 	return nil, why
+}
+
+// leaner is the option with the least memory among those that gain as much as the best but for half the margin: nobody
+// should pay for what is within the noise.
+func (o *Outcome) leaner(best *Option, good []*Option) *Option {
+	lean := best
+	for _, x := range good {
+		if x.Gain > best.Gain-o.Margin/2 && x.Values[memoryMetric].Center < lean.Values[memoryMetric].Center {
+			lean = x
+		}
+	}
+	return lean
 }
 
 // TodayFails reports whether today's setting breaks a constraint.

@@ -87,7 +87,7 @@ func (t *tuner) stage(s tune.Stage, settings []dyno.Setting) *dyno.Experiment {
 	e := *t.plan
 	e.Name += " " + string(s)
 	e.Settings = settings
-	within := t.most(s)
+	within := t.most(s).Truncate(100 * time.Millisecond)
 	e.Within = dyno.Duration(within)
 	given := e.Load.Requests+e.Load.RequestsPerClient > 0 || e.Load.Duration > 0 || e.Load.Rate.Length() > 0
 	length := func(launches int, longest time.Duration) dyno.Duration {
@@ -109,7 +109,7 @@ func (t *tuner) stage(s tune.Stage, settings []dyno.Setting) *dyno.Experiment {
 			e.Load.Duration = length(4*len(settings), longestTurns)
 		}
 	default:
-		e.Thresholds = t.problem.Constraints
+		e.Thresholds = t.problem.Limits()
 		if !given {
 			e.Load.Duration = length(12*len(settings), longestTurns)
 		}
@@ -229,7 +229,9 @@ func (t *tuner) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tun
 	return errors.New("no CPU profile was taken, as --try pgo takes one (consider: without pgo)")
 }
 
-func pgoLevels(path string) dyno.Setting { return dyno.Setting{{Factor: "build", Value: "-pgo=" + path}} }
+func pgoLevels(path string) dyno.Setting {
+	return dyno.Setting{{Factor: "build", Value: "-pgo=" + path}}
+}
 
 func (t *tuner) profilePath() string { return filepath.Join(t.flags.dir, "default.pgo") }
 
@@ -361,4 +363,3 @@ func (t *tuner) printPlan() error {
 	_, err = fmt.Fprintf(w, "\nthe plan of the first:\n\n%s", text)
 	return err
 }
-

@@ -74,6 +74,7 @@ type (
 		Spiral   bool            `json:"spiral,omitempty"`
 		Breaks   bool            `json:"breaks_constraint,omitempty"`
 		Strained bool            `json:"may_break_constraint,omitempty"`
+		Tight    bool            `json:"tight,omitempty"`
 		Doubts   []gcmodel.Doubt `json:"doubts,omitempty"`
 	}
 	measured struct {
@@ -105,6 +106,7 @@ type (
 	cliff struct {
 		Live  float64     `json:"live"`
 		Limit dyno.Number `json:"limit-B"`
+		RSS   dyno.Number `json:"rss-peak-B"`
 	}
 	headroom struct {
 		Case   tune.CaseKind          `json:"case"`
@@ -164,7 +166,7 @@ func (r *Report) Document() any {
 		d.TodayFront = &on
 	}
 	for _, c := range r.Cliffs {
-		d.Cliffs = append(d.Cliffs, cliff{c.Live, dyno.Number(c.Limit)})
+		d.Cliffs = append(d.Cliffs, cliff{c.Live, dyno.Number(c.Limit), dyno.Number(c.RSS.Value)})
 	}
 	for _, h := range r.Headroom {
 		x := headroom{Case: h.Kind, Levels: h.Levels, Today: centers(h.Today), Blocks: h.Blocks, Gain: dyno.Number(h.Gain), Lo: dyno.Number(h.Lo), Hi: dyno.Number(h.Hi)}
@@ -200,7 +202,7 @@ func predictions(cs []*tune.Candidate) (ps []prediction) {
 		return &estimate{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
 	}
 	for _, c := range cs {
-		p := prediction{Setting: c.Setting, Ratio: c.Ratio, Chosen: c.Chosen, Gain: of(c.Gain), Breaks: c.Breaks, Strained: c.Strained}
+		p := prediction{Setting: c.Setting, Ratio: c.Ratio, Chosen: c.Chosen, Gain: of(c.Gain), Breaks: c.Breaks, Strained: c.Strained, Tight: c.Tight}
 		if x := c.Prediction; x != nil {
 			p.CPU, p.GCCPU, p.Cycles, p.Heap, p.RSS, p.Marking = of(x.CPU), of(x.GCCPU), of(x.Cycles), of(x.HeapPeak), of(x.RSSPeak), of(x.Marking)
 			p.Limited, p.Spiral, p.Doubts = x.Limited, x.Spiral, x.Doubts

@@ -5,10 +5,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/gcmodel"
+	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/tune"
@@ -20,35 +22,51 @@ const (
 	tail   = "p99-sec"
 )
 
-// Text is what dyno tune prints: a screen, the recommendation first.
+// mostLines is a screen.
+const mostLines = 45
+
+// Text is what dyno tune prints: a screen, the recommendation first. Where it would be longer, tables are left out that
+// tune.json has.
 func Text(r *Report, o layout.Options) string {
-	var b strings.Builder
-	fold := func(text string) { b.WriteString(layout.Fold(text, "", "  ", o.Columns())) }
-	fold(r.first())
-	for _, line := range r.second() {
-		fold(line)
-	}
-	b.WriteByte('\n')
-	about := "goal: " + r.goal() + "; a change has to gain " + percent(r.Margin)
-	if len(r.Constraints) > 0 {
-		about += "; subject to " + constraints(r.Constraints)
-	}
-	fold(about)
-	if r.Load != "" {
-		fold(r.Load)
-	}
-	for _, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
-		if s != nil {
-			s.Text(&b, o.Columns(), o.Color)
+	fold := func(lines ...string) (text string) {
+		for _, line := range lines {
+			text += layout.Fold(line, "", "  ", o.Columns())
 		}
+		return text
+	}
+	about := "goal: " + r.goal() + "; a change has to gain " + percent(r.Margin)
+	if len(r.Limits()) > 0 {
+		about += "; subject to " + constraints(r.Limits())
+	}
+	if r.Reserved > 0 {
+		about += fmt.Sprintf(" (95%% of the %s that are reserved)", dyno.Size(r.Reserved))
+	}
+	about = fold(about)
+	if r.Load != "" {
+		about += fold(r.Load)
+	}
+	passages := []string{fold(r.first(), r.second()) + "\n" + about}
+	ranks := []int{0} // what is left out first has the highest
+	for i, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
+		if s == nil {
+			continue
+		}
+		for n := range s.Grids {
+			s.Grids[n].Narrow(o.Columns())
+		}
+		var b strings.Builder
+		s.Text(&b, o.Columns(), o.Color)
+		passages, ranks = append(passages, b.String()), append(ranks, [4]int{0, 3, 2, 1}[i])
 	}
 	if last := r.last(); len(last) > 0 {
-		b.WriteByte('\n')
-		for _, line := range last {
-			fold(line)
+		passages, ranks = append(passages, "\n"+fold(last...)), append(ranks, 0)
+	}
+	for rank := 3; rank > 0; rank-- {
+		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") > mostLines {
+			passages, ranks = slices.Delete(passages, i, i+1), slices.Delete(ranks, i, i+1)
 		}
 	}
-	return b.String()
+	return strings.Join(passages, "")
 }
 
 // first is the recommendation.
@@ -77,46 +95,45 @@ func short(s dyno.Setting) string {
 }
 
 // second is the proof, or why nothing is recommended.
-func (r *Report) second() (lines []string) {
-	if x := r.Best; x != nil {
-		proof := ""
-		if r.Why == tune.Allowed {
-			proof = fmt.Sprintf("Today's %s breaks what it is subject to; of the settings that were measured and keep it, this is the best.", r.Problem.Today)
-		} else {
-			proof = fmt.Sprintf("%s, measured side by side in %s.", r.gain(x), layout.Count(x.Blocks, "block"))
-		}
-		lines = append(lines, proof)
-		if beside := r.beside(x); beside != "" {
-			lines = append(lines, beside)
-		}
-		return lines
+func (r *Report) second() string {
+	x := r.Best
+	if x == nil {
+		return r.keep()
 	}
-	return append(lines, r.keep())
+	proof := fmt.Sprintf("Against %s, side by side in %s: %s.", r.Problem.Today, layout.Count(x.Blocks, "block"), r.proof(x))
+	if r.Why == tune.Allowed {
+		proof = fmt.Sprintf("Today's %s breaks %s; this is the best that was measured of those that keep it. ", r.Problem.Today, constraints(r.brokenToday())) + proof
+	}
+	return proof
 }
 
-// gain says by how much an option is better, with the interval that decided.
-func (r *Report) gain(x *tune.Option) string {
-	what, ratio := r.noun(), func(gain float64) float64 { return 1 - gain }
+// proof is what an option does to the goal, with the interval that decided, and to the other metrics.
+func (r *Report) proof(x *tune.Option) string {
+	ratio := func(gain float64) float64 { return 1 - gain }
 	if r.Goal.Metric.Better > 0 {
 		ratio = func(gain float64) float64 { return 1 + gain }
 	}
 	lo, hi := ratio(x.Lo), ratio(x.Hi)
-	return fmt.Sprintf("It changes %s by %s, %s", what, layout.Change(ratio(x.Gain)), layout.Interval(min(lo, hi), max(lo, hi)))
-}
-
-// beside says what the option does to the metrics that the goal is not about.
-func (r *Report) beside(x *tune.Option) string {
-	var parts []string
+	parts := []string{fmt.Sprintf("%s %s %s", r.noun(), layout.Change(ratio(x.Gain)), layout.Interval(min(lo, hi), max(lo, hi)))}
 	for _, metric := range []string{cpu, memory, tail} {
 		v, ok := x.Versus(metric)
 		if ok && metric != r.Goal.Metric.Name && !math.IsNaN(v.Ratio) {
 			parts = append(parts, fmt.Sprintf("%s %s %s", words.Noun(metric), layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)))
 		}
 	}
-	if len(parts) == 0 {
-		return ""
+	return strings.Join(parts, ", ")
+}
+
+// brokenToday are the constraints that today's setting breaks.
+func (r *Report) brokenToday() (ts []dyno.Threshold) {
+	for _, x := range r.Rounds {
+		for _, j := range x.Table.Thresholds {
+			if j.Setting == 0 && j.Outcome == compare.Failed && !slices.Contains(ts, j.Threshold) {
+				ts = append(ts, j.Threshold)
+			}
+		}
 	}
-	return "Beside that: " + strings.Join(parts, ", ") + "."
+	return ts
 }
 
 func (r *Report) noun() string {
@@ -138,10 +155,12 @@ func (r *Report) goal() string {
 }
 
 func (r *Report) keep() string {
-	tried := layout.Count(len(r.Options), "other setting")
 	switch r.Why {
 	case tune.NoneBetter:
-		return fmt.Sprintf("None of the %s that were measured beside it gains %s of %s: that is sure.", tried, percent(r.Margin), r.noun())
+		if len(r.Options) == 1 {
+			return fmt.Sprintf("%s, which was measured beside it, does not gain %s of %s, and that is sure.", short(Changed(r.Problem.Today, r.Options[0].Setting)), percent(r.Margin), r.noun())
+		}
+		return fmt.Sprintf("None of the %d other settings that were measured gains %s of %s, and that is sure.", len(r.Options), percent(r.Margin), r.noun())
 	case tune.Constrained:
 		var why []string
 		for _, x := range r.Options {
@@ -151,12 +170,12 @@ func (r *Report) keep() string {
 		}
 		return "What is better may not be had: " + words.List(why) + "."
 	case tune.NoneAllowed:
-		return "It breaks what it is subject to, and no setting that was measured surely keeps all of it (consider: another constraint, or more memory)."
+		return fmt.Sprintf("It breaks %s, and no setting that was measured surely keeps all constraints (consider: others, or more memory).", constraints(r.brokenToday()))
 	case tune.NotMeasured:
 		if r.Interrupted {
 			return "Nothing was measured beside it, as this was interrupted."
 		}
-		return "Nothing was measured beside it."
+		return "No other setting is expected to be better, or can hold the constraints, so that none was measured."
 	}
 	best := (*tune.Option)(nil)
 	for _, x := range r.Options {
@@ -194,52 +213,75 @@ func percent(x float64) string { return dyno.Fraction(x).String() }
 
 func signed(gain float64) string { return layout.Change(1 + gain) }
 
-func interval(lo, hi float64) string { return layout.Interval(1+lo, 1+hi) }
+// interval is one of gains. A loss of more than all of today's is said as such: so few blocks tell nothing.
+func interval(lo, hi float64) string {
+	if lo < -1 {
+		return "[<-100%, " + layout.Change(1+min(hi, 1)) + "]"
+	}
+	return layout.Interval(1+lo, 1+hi)
+}
 
-// measured is the front: every setting that was measured, with CPU time against memory, and p99.
+// measured is every setting that was measured, with CPU time against memory, and p99.
 func (r *Report) measured() *layout.Section {
 	if len(r.Options) == 0 {
 		return nil
 	}
 	base := r.Rounds[0].Table.Settings[0].Values
-	scales := map[string]layout.Scale{}
-	var metrics []string
-	for _, m := range []string{cpu, memory, tail} {
-		values := []float64{base[m].Center}
-		for _, x := range r.Options {
-			values = append(values, x.Values[m].Center)
-		}
-		if scales[m] = layout.ScaleOf(m, values...); slices.Max(values) > 0 {
-			metrics = append(metrics, m)
-		}
-	}
-	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {}}, Head: [][]string{{"", "gain", "interval"}}}
-	for _, m := range metrics {
-		label, _ := layout.UnitOf(m)
-		g.Cols, g.Head[0] = append(g.Cols, layout.Column{}, layout.Column{}), append(g.Head[0], label, "")
-	}
-	g.Cols, g.Head[0] = append(g.Cols, layout.Column{Left: true}, layout.Column{Left: true}), append(g.Head[0], "", "")
-	today := layout.Cells("today's: "+r.Problem.Today.String(), "", "")
-	for _, m := range metrics {
-		today = append(today, layout.Cells(figure(scales[m], base, m), "")...)
-	}
-	front := ""
-	if r.TodayOnFront() {
-		front = "front"
-	}
-	g.Rows = append(g.Rows, layout.Row{Cells: append(today, layout.Cells(front, "")...)})
+	sizes := []float64{base[memory].Center}
 	for _, x := range r.Options {
-		g.Rows = append(g.Rows, layout.Row{Cells: r.option(x, metrics, scales)})
+		sizes = append(sizes, x.Values[memory].Center)
 	}
-	what := "CPU time and memory"
-	if slices.Contains(metrics, tail) {
-		what = "CPU time, memory and p99"
+	size := layout.ScaleOf(memory, sizes...)
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {}, {}, {}, {}, {}, {Keep: 1}, {Left: true}},
+		Head: [][]string{{"", "gain", "interval", "cpu/req", "rss-peak", "", "p99", ""}},
+	}
+	add := func(name string, values map[string]compare.Summary, gain, interval, cpu, change, tail, note string, mark layout.Mark) {
+		row := layout.Cells(name, gain, interval, cpu, figure(size, values, memory), change, tail, note)
+		row[0].Mark, row[7].Mark = mark, mark
+		g.Rows = append(g.Rows, layout.Row{Cells: row})
+	}
+	note := "today's"
+	if !r.TodayOnFront() {
+		note += ", beaten"
+	}
+	plain := func(metric string) string { return figure(layout.ScaleOf(metric, base[metric].Center), base, metric) }
+	add(r.Problem.Today.String(), base, "", "", plain(cpu), "", plain(tail), note, layout.Plain)
+	beaten := !r.TodayOnFront()
+	for _, x := range r.Options {
+		note, mark := r.note(x)
+		beaten = beaten || !x.Front
+		change := func(metric string) string {
+			if v, ok := x.Versus(metric); ok && !math.IsNaN(v.Ratio) {
+				return layout.Change(v.Ratio)
+			}
+			return "?"
+		}
+		add(short(Changed(r.Problem.Today, x.Setting)), x.Values, signed(x.Gain), interval(x.Lo, x.Hi), change(cpu), change(memory), change(tail), note, mark)
 	}
 	var blocks []string
 	for _, x := range r.Rounds {
 		blocks = append(blocks, fmt.Sprint(x.Table.Blocks))
 	}
-	return &layout.Section{Title: fmt.Sprintf("Measured side by side in %s blocks; front: no other is better in one of %s, and worse in none", words.List(blocks), what), Grids: []layout.Grid{g}}
+	title := fmt.Sprintf("Measured side by side, in %s blocks", words.List(blocks))
+	if beaten {
+		title += " (beaten: another is better in CPU time, memory or p99, and worse in none of them)"
+	}
+	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
+}
+
+func (r *Report) note(x *tune.Option) (note string, mark layout.Mark) {
+	switch {
+	case x == r.Best:
+		return "recommended", layout.Good
+	case x.Fails():
+		return "breaks " + broken(x), layout.Plain
+	case !x.Keeps():
+		return "may break " + broken(x), layout.Plain
+	case !x.Front:
+		return "beaten", layout.Plain
+	}
+	return "", layout.Plain
 }
 
 func figure(s layout.Scale, values map[string]compare.Summary, metric string) string {
@@ -250,41 +292,13 @@ func figure(s layout.Scale, values map[string]compare.Summary, metric string) st
 	return s.With(v.Center)
 }
 
-func (r *Report) option(x *tune.Option, metrics []string, scales map[string]layout.Scale) []layout.Cell {
-	mark := layout.Plain
-	if x == r.Best {
-		mark = layout.Good
-	}
-	row := []layout.Cell{{Text: short(Changed(r.Problem.Today, x.Setting)), Mark: mark}, {Text: signed(x.Gain)}, {Text: interval(x.Lo, x.Hi)}}
-	for _, m := range metrics {
-		change := ""
-		if v, ok := x.Versus(m); ok && !math.IsNaN(v.Ratio) {
-			change = layout.Change(v.Ratio)
-		}
-		row = append(row, layout.Cells(figure(scales[m], x.Values, m), change)...)
-	}
-	front, note := "", ""
-	if x.Front {
-		front = "front"
-	}
-	switch {
-	case x == r.Best:
-		note = "recommended"
-	case x.Fails():
-		note = "breaks " + broken(x)
-	case !x.Keeps():
-		note = "may break " + broken(x)
-	}
-	return append(row, layout.Cells(front, note)...)
-}
-
 // foretold sets what was predicted beside what was measured.
 func (r *Report) foretold() *layout.Section {
 	g := layout.Grid{
-		Cols: make([]layout.Column, 7),
-		Head: [][]string{{"", "cpu/req predicted", "", "measured", "rss-peak predicted", "", "measured"}},
+		Cols: []layout.Column{{Left: true}, {}, {}, {}, {}},
+		Head: [][]string{{"", "cpu/req: predicted", "measured", "rss-peak: predicted", "measured"}},
 	}
-	g.Cols[0].Left = true
+	outside := false
 	for _, x := range r.Options {
 		p := x.Prediction
 		if p == nil || math.IsNaN(p.CPU.Value) || p.CPU.Value == 0 {
@@ -292,26 +306,29 @@ func (r *Report) foretold() *layout.Section {
 		}
 		row := layout.Cells(short(Changed(r.Problem.Today, x.Setting)))
 		for _, m := range []struct {
-			metric string
-			e      gcmodel.Estimate
-			today  gcmodel.Estimate
+			metric   string
+			e, today gcmodel.Estimate
 		}{{cpu, p.CPU, r.Today.CPU}, {memory, p.RSSPeak, r.Today.RSSPeak}} {
 			v, ok := x.Versus(m.metric)
 			base := m.today.Value
-			got, mark := "?", layout.Plain
+			got := "?"
 			if ok && !math.IsNaN(v.Ratio) {
 				if got = layout.Change(v.Ratio); v.Hi < m.e.Lo/base || v.Lo > m.e.Hi/base {
-					got, mark = got+" outside", layout.Bad
+					got, outside = got+" !", true
 				}
 			}
-			row = append(row, layout.Cell{Text: layout.Change(m.e.Value / base)}, layout.Cell{Text: layout.Interval(m.e.Lo/base, m.e.Hi/base)}, layout.Cell{Text: got, Mark: mark})
+			row = append(row, layout.Cells(layout.Change(m.e.Value/base)+" "+layout.Interval(m.e.Lo/base, m.e.Hi/base), got)...)
 		}
 		g.Rows = append(g.Rows, layout.Row{Cells: row})
 	}
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	return &layout.Section{Title: "Predicted from today's setting alone, before they were measured (intervals of 90%)", Grids: []layout.Grid{g}}
+	title := "Predicted before, from today's setting alone (intervals of 90%)"
+	if outside {
+		title += "; !: surely outside"
+	}
+	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
 // ratios are the common guesses inside a container's limit.
@@ -319,35 +336,36 @@ func (r *Report) ratios() *layout.Section {
 	if r.Reserved == 0 {
 		return nil
 	}
-	g := layout.Grid{Cols: make([]layout.Column, 5), Head: [][]string{{"GOMEMLIMIT", "", "cpu/req", "rss-peak", ""}}}
-	g.Cols[4].Left = true
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}, {Left: true}}, Head: [][]string{{"GOMEMLIMIT", "", "cpu/req", "rss-peak", ""}}}
+	idle := 0
 	for _, ratio := range tune.CommonRatios {
 		for _, gogc := range []float64{r.Collector.GOGC, gcmodel.Off} {
 			i := slices.IndexFunc(r.Candidates, func(c *tune.Candidate) bool { return c.Ratio == ratio && c.Collector.GOGC == gogc })
-			if i < 0 || r.Candidates[i].Prediction == nil {
+			if i < 0 || r.Candidates[i].Prediction == nil || gogc == gcmodel.Off && seen(g, r.Candidates[i]) {
 				continue
 			}
 			c := r.Candidates[i]
-			p := c.Prediction
-			note := r.remark(c)
-			g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(percent(ratio)+" = "+dyno.Size(c.Collector.Limit).String(), "GOGC="+spellGOGC(gogc),
-				layout.Change(p.CPU.Value/r.Today.CPU.Value), layout.ScaleOf(memory, p.RSSPeak.Value).With(p.RSSPeak.Value), note)})
-			if math.IsInf(r.Collector.GOGC, 1) {
-				break
+			if !c.Prediction.Limited && !c.Prediction.Spiral && gogc != gcmodel.Off {
+				idle++
+				continue
 			}
+			p := c.Prediction
+			g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(share(c), "GOGC="+predict.GOGC(c.Collector), layout.Change(p.CPU.Value/r.Today.CPU.Value),
+				layout.ScaleOf(memory, p.RSSPeak.Value).With(p.RSSPeak.Value), r.remark(c))})
 		}
 	}
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	return &layout.Section{Title: fmt.Sprintf("The common shares of the %s that are reserved, as predicted", dyno.Size(r.Reserved)), Grids: []layout.Grid{g}}
+	title := fmt.Sprintf("The common shares of the %s that are reserved, predicted", dyno.Size(r.Reserved))
+	if idle > 0 {
+		title += fmt.Sprintf(" (with GOGC=%s, %d of %d limits are not reached)", predict.GOGC(r.Collector), idle, len(tune.CommonRatios))
+	}
+	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
-func spellGOGC(gogc float64) string {
-	if math.IsInf(gogc, 1) {
-		return "off"
-	}
-	return fmt.Sprint(gogc)
+func share(c *tune.Candidate) string {
+	return percent(c.Ratio) + " = " + dyno.Size(c.Collector.Limit).String()
 }
 
 // remark says why a common share is not recommended, or that it was measured.
@@ -372,6 +390,8 @@ func (r *Report) remark(c *tune.Candidate) string {
 		return "the limit is not reached: GOGC decides"
 	case c.Strained:
 		return "may break a constraint"
+	case c.Tight:
+		return "no room for a live heap that is 25% larger"
 	}
 	return ""
 }
@@ -432,21 +452,24 @@ func (r *Report) last() (lines []string) {
 }
 
 func (r *Report) cliff() string {
-	var parts []string
+	var limits []string
 	for _, c := range r.Cliffs {
 		if math.IsNaN(c.Limit) {
 			return ""
 		}
-		live := "today's live heap"
-		if c.Live > 1 {
-			live = fmt.Sprintf("one larger by %.0f%%", (c.Live-1)*100)
-		}
-		parts = append(parts, fmt.Sprintf("%s for %s", layout.ScaleOf(memory, c.Limit).With(c.Limit), live))
+		limits = append(limits, layout.ScaleOf(memory, c.Limit).With(c.Limit))
 	}
-	if len(parts) == 0 {
+	if len(limits) < 3 {
 		return ""
 	}
-	return "Where it turns bad: a GOMEMLIMIT below " + strings.Join(parts, ", ") + " makes collections follow one another."
+	text := fmt.Sprintf("Where it turns bad: with a GOMEMLIMIT below %s collections follow one another; where the live heap grows by 25%% or 50%%, below %s or %s.", limits[0], limits[1], limits[2])
+	if r.Best != nil && r.Best.Collector.Limit > 0 {
+		text += fmt.Sprintf(" %s is there when the live heap is some %.1f times today's.", dyno.Size(r.Best.Collector.Limit), r.Best.Collector.Limit/r.Cliffs[0].Limit)
+	}
+	if grown := r.Cliffs[1].RSS.Value; r.Reserved > 0 && grown > r.Reserved {
+		text += fmt.Sprintf(" With 25%% more live heap the setting takes some %s, more than the %s that are reserved.", layout.ScaleOf(memory, grown).With(grown), dyno.Size(r.Reserved))
+	}
+	return text
 }
 
 // explained says what an axis beside the collector does.
@@ -481,7 +504,7 @@ func (r *Report) doubts() string {
 
 // Reason is why the recommended setting is, in one line for the head of a patch.
 func Reason(r *Report) string {
-	return fmt.Sprintf("dyno tune %s, %s: %s; %s", r.Made.Format("2006-01-02"), r.Name, r.change(), strings.TrimSuffix(r.second()[0], "."))
+	return fmt.Sprintf("dyno tune of %s, %s: %s; %s", r.Name, r.Made.Format(time.DateOnly), r.change(), r.proof(r.Best))
 }
 
 // Chosen says what is to be measured and what is expected of it, before it is.
@@ -489,13 +512,17 @@ func Chosen(r *Report, s tune.Stage, path string, columns int) string {
 	var b strings.Builder
 	g := layout.Grid{Cols: make([]layout.Column, 4), Head: [][]string{{"", "cpu/req", "rss-peak", "gain"}}}
 	g.Cols[0].Left = true
-	for _, c := range slices.Concat(r.Candidates, r.Refitted) {
+	cs, today := r.Candidates, r.Today
+	if s == tune.StageMore {
+		cs, today = r.Refitted, r.Again
+	}
+	for _, c := range cs {
 		p := c.Prediction
 		if c.Chosen != s || p == nil || math.IsNaN(c.Gain.Value) {
 			continue
 		}
-		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(short(Changed(r.Problem.Today, c.Setting)), layout.Change(p.CPU.Value/r.Today.CPU.Value),
-			layout.Change(p.RSSPeak.Value/r.Today.RSSPeak.Value), signed(c.Gain.Value)+" "+interval(c.Gain.Lo, c.Gain.Hi))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(short(Changed(r.Problem.Today, c.Setting)), layout.Change(p.CPU.Value/today.CPU.Value),
+			layout.Change(p.RSSPeak.Value/today.RSSPeak.Value), signed(c.Gain.Value)+" "+interval(c.Gain.Lo, c.Gain.Hi))})
 	}
 	b.WriteString(layout.Fold(fmt.Sprintf("%s were predicted at %s and are in %s; to be measured:", layout.Count(len(r.Candidates), "setting"),
 		r.Made.Format("15:04:05"), path), "", "  ", columns))
@@ -510,8 +537,8 @@ func Planned(p tune.Problem) string {
 	r := Report{Outcome: &tune.Outcome{Problem: p}}
 	var b strings.Builder
 	fmt.Fprintf(&b, "today's setting: %s\ngoal: %s\n", p.Today, r.goal())
-	if len(p.Constraints) > 0 {
-		fmt.Fprintf(&b, "subject to: %s\n", constraints(p.Constraints))
+	if len(p.Limits()) > 0 {
+		fmt.Fprintf(&b, "subject to: %s\n", constraints(p.Limits()))
 	}
 	fmt.Fprintf(&b, "a change has to gain %s\n", percent(p.Margin))
 	tried := "GOGC from 25 to 1600"
@@ -524,4 +551,10 @@ func Planned(p tune.Problem) string {
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// seen reports whether a candidate is in the last row already, as where GOGC is off today.
+func seen(g layout.Grid, c *tune.Candidate) bool {
+	n := len(g.Rows)
+	return n > 0 && g.Rows[n-1].Cells[0].Text == share(c) && g.Rows[n-1].Cells[1].Text == "GOGC="+predict.GOGC(c.Collector)
 }

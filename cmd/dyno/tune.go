@@ -37,8 +37,8 @@ type tuneFlags struct {
 	format
 }
 
-// leastTotal is the shortest tuning: two launches of today's setting, and six blocks of three.
-const leastTotal = 20 * time.Second
+// leastTotal is the shortest tuning: two launches of today's setting, and some blocks of three.
+const leastTotal = 10 * time.Second
 
 func newTune() *cobra.Command {
 	var p flags.Set
@@ -124,20 +124,12 @@ func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, err
 	case o.total < leastTotal:
 		return nil, flags.Mistakef("--total %v is too short for a tuning (want at least %v)", dyno.Duration(o.total), dyno.Duration(leastTotal))
 	}
-	t := &tuner{cmd: cmd, flags: o, plan: stagePlan(e), baseline: e.Levels()[0]}
+	t := &tuner{cmd: cmd, flags: o, plan: tune.Common(e), baseline: e.Levels()[0]}
+	t.Schedule = tune.Schedule{Total: o.total, Headroom: o.headroom}
 	if err := t.pose(e); err != nil {
 		return nil, err
 	}
 	return t, nil
-}
-
-// stagePlan is what the plans of all stages have in common.
-func stagePlan(e *dyno.Experiment) *dyno.Experiment {
-	p := *e
-	p.Factors, p.Settings, p.More, p.Repeats, p.Within = nil, nil, nil, 0, 0
-	p.Profile, p.ProfileRepeats, p.Trace, p.Memory, p.Thresholds = nil, 0, 0, new(bool), nil
-	p.Load.Idle = 0
-	return &p
 }
 
 // pose makes the problem of plan and flags.
@@ -177,9 +169,7 @@ func (t *tuner) pose(e *dyno.Experiment) error {
 	if err := t.today(trial.Subject.Env); err != nil {
 		return err
 	}
-	if p.Most = 3; o.total < 90*time.Second {
-		p.Most = 2
-	}
+	p.Most = t.Schedule.Settings()
 	return t.extras(trial)
 }
 
@@ -249,7 +239,7 @@ func (t *tuner) extras(trial dyno.Trial) error {
 			t.pgo = true
 			t.problem.Try = append(t.problem.Try, tune.Extra{Axis: "pgo", Levels: pgoLevels("/")}) // the profile is not yet there
 		case text == "GOMAXPROCS":
-			for _, n := range procs(trial) {
+			for _, n := range tune.Procs(trial.Subject.Env["GOMAXPROCS"], runtime.NumCPU(), trial.Limits.CPU) {
 				add(text, text, strconv.Itoa(n))
 			}
 		case !given || value == "":
@@ -266,21 +256,6 @@ func (t *tuner) extras(trial dyno.Trial) error {
 		}
 	}
 	return nil
-}
-
-// procs are values of GOMAXPROCS to try: half of it, and the CPU limit.
-func procs(trial dyno.Trial) (ns []int) {
-	now := runtime.NumCPU()
-	if n, err := strconv.Atoi(trial.Subject.Env["GOMAXPROCS"]); err == nil && n > 0 {
-		now = n
-	}
-	limit := int(trial.Limits.CPU + 0.999)
-	for _, n := range []int{now / 2, limit} {
-		if n >= 1 && n != now && !slices.Contains(ns, n) {
-			ns = append(ns, n)
-		}
-	}
-	return ns
 }
 
 // printPatch prints a patch of a tuning that is over.

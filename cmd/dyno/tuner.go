@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,90 +37,16 @@ type tuner struct {
 	pgo      bool
 
 	hands *lab.Lab
-	began time.Time
-	spent time.Duration // in stages
-	load  string        // of the last stage
-	live  float64       // true live heap of today's, in bytes; NaN if it is not known
+	tune.Schedule
+	load  string  // of the last stage
+	live  float64 // true live heap of today's, in bytes; NaN if it is not known
 	notes []string
-}
-
-// The shares of the whole time that stages take, and what headroom leaves of the others'.
-const (
-	todayShare     = 0.14
-	candidateShare = 0.62
-	withHeadroom   = 0.65
-)
-
-// Bounds of a launch's load where the plan gives none.
-const (
-	longestToday = 20 * time.Second
-	longestTurns = 3 * time.Second
-	shortest     = 600 * time.Millisecond
-	aroundLaunch = 300 * time.Millisecond // that a launch and its end take
-)
-
-func (t *tuner) total() time.Duration {
-	if t.flags.headroom {
-		return time.Duration(float64(t.flags.total) * withHeadroom)
-	}
-	return t.flags.total
-}
-
-// most is how long a stage may take.
-func (t *tuner) most(s tune.Stage) time.Duration {
-	total := t.total()
-	part := func(share float64) time.Duration { return time.Duration(share * float64(total)) }
-	switch s {
-	case tune.StageToday:
-		return part(todayShare)
-	case tune.StageCandidates:
-		return min(part(candidateShare), total-t.spent)
-	case tune.StageMore:
-		return total - t.spent
-	}
-	return t.flags.total - t.spent
-}
-
-// stage is the plan of a stage.
-func (t *tuner) stage(s tune.Stage, settings []dyno.Setting) *dyno.Experiment {
-	e := *t.plan
-	e.Name += " " + string(s)
-	e.Settings = settings
-	within := t.most(s).Truncate(100 * time.Millisecond)
-	e.Within = dyno.Duration(within)
-	given := e.Load.Requests+e.Load.RequestsPerClient > 0 || e.Load.Duration > 0 || e.Load.Rate.Length() > 0
-	length := func(launches int, longest time.Duration) dyno.Duration {
-		one := within/time.Duration(launches) - aroundLaunch - time.Duration(e.Load.Warmup)
-		return dyno.Duration(max(min(one, longest), shortest).Truncate(100 * time.Millisecond))
-	}
-	switch s {
-	case tune.StageToday:
-		e.Repeats = 2
-		if t.pgo {
-			e.Profile, e.ProfileRepeats = []string{"cpu"}, 1
-		}
-		if !given {
-			e.Load.Duration = length(2+len(e.Profile), longestToday)
-		}
-	case tune.StageHeadroom:
-		e.Repeats = 6
-		if !given {
-			e.Load.Duration = length(4*len(settings), longestTurns)
-		}
-	default:
-		e.Thresholds = t.problem.Limits()
-		if !given {
-			e.Load.Duration = length(12*len(settings), longestTurns)
-		}
-	}
-	return &e
 }
 
 // tune is dyno tune.
 func (t *tuner) tune() (err error) {
-	t.began = time.Now()
 	if t.flags.dir == "" {
-		if t.flags.dir, err = store.NewPath(t.plan.Name+"-tune", t.began); err != nil {
+		if t.flags.dir, err = store.NewPath(t.plan.Name+"-tune", time.Now()); err != nil {
 			return err
 		}
 	} else if entries, err := os.ReadDir(t.flags.dir); err == nil && len(entries) > 0 {
@@ -135,7 +60,7 @@ func (t *tuner) tune() (err error) {
 			t.problem.Try[i].Levels = pgoLevels(t.profilePath())
 		}
 	}
-	hands, release, err := openLab(t.cmd, t.stage(tune.StageToday, []dyno.Setting{t.problem.Today}))
+	hands, release, err := openLab(t.cmd, t.Plan(t.plan, &t.problem, tune.StageToday, []dyno.Setting{t.problem.Today}))
 	if err != nil {
 		os.Remove(t.flags.dir) // if it is empty
 		return err
@@ -162,7 +87,10 @@ func (t *tuner) report(o *tune.Outcome) *tuned.Report {
 
 // measure is one stage: a run directory, as dyno run makes one.
 func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setting, enough func(*compare.Table, []*dyno.Result) bool) (m tune.Measured, err error) {
-	e := t.stage(s, settings)
+	e := t.Plan(t.plan, &t.problem, s, settings)
+	if s == tune.StageToday && t.pgo {
+		e.Profile, e.ProfileRepeats = []string{"cpu"}, 1
+	}
 	o := &outFlags{dir: filepath.Join(t.flags.dir, tuned.Dirs[s])}
 	if err := lab.Check(e); err != nil {
 		return m, err
@@ -175,7 +103,7 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 	t.load = e.Load.String()
 	fmt.Fprintf(t.cmd.ErrOrStderr(), "%s: %s, at most %v\n", tuned.Dirs[s], layout.Count(len(settings), "setting"), e.Within)
 	began := time.Now()
-	defer func() { t.spent += time.Since(began) }()
+	defer func() { t.Spent += time.Since(began) }()
 	dir, err := o.create(e)
 	if err != nil {
 		return m, err
@@ -280,35 +208,17 @@ func (t *tuner) headroom(o *tune.Outcome, r *tuned.Report) error {
 	return err
 }
 
-func (t *tuner) cases() (cases []tune.Case) {
-	load := t.plan.Load.Resolved()
-	scaled := func(kind tune.CaseKind, by float64) {
-		l := dyno.Level{Factor: "load.concurrency", Value: strconv.Itoa(max(int(math.Round(float64(load.Concurrency)*by)), 1))}
-		if load.Rate.Open() {
-			rate := make(dyno.Rate, len(load.Rate))
-			for i, s := range load.Rate {
-				rate[i] = dyno.Stage{From: s.From * by, To: s.To * by, Over: s.Over}
-			}
-			l = dyno.Level{Factor: "load.rate", Value: rate.String()}
-		}
-		cases = append(cases, tune.Case{Kind: kind, Levels: dyno.Setting{l}})
-	}
-	scaled(tune.HalfLoad, 0.5)
-	scaled(tune.DoubleLoad, 2)
+// cases are those that can be measured.
+func (t *tuner) cases() []tune.Case {
+	live := t.live
 	switch {
-	case math.IsNaN(t.live):
+	case math.IsNaN(live):
 		t.notes = append(t.notes, "larger live heaps are left out, as no collection tells how large today's is")
 	case !t.plan.Subject.Source() || bool(t.plan.Subject.NoInject):
 		t.notes = append(t.notes, fmt.Sprintf("larger live heaps are left out: they need the injected probe, and %s has none", &t.plan.Subject))
-	default:
-		for kind, share := range map[tune.CaseKind]float64{tune.Live25: 0.25, tune.Live50: 0.5} {
-			cases = append(cases, tune.Case{Kind: kind, Levels: dyno.Setting{{Factor: "DYNO_BALLAST", Value: strconv.FormatInt(int64(share*t.live), 10)}}})
-		}
-		if cases[2].Kind != tune.Live25 {
-			cases[2], cases[3] = cases[3], cases[2]
-		}
+		live = math.NaN()
 	}
-	return cases
+	return tune.Cases(t.plan, live)
 }
 
 // conclude writes tune.json and the patch, and prints the result. failed is why the tuning did not come to its end.
@@ -344,20 +254,20 @@ func (t *tuner) conclude(r *tuned.Report, failed error) error {
 // printPlan says what would be measured.
 func (t *tuner) printPlan() error {
 	w := t.cmd.OutOrStdout()
-	e := t.stage(tune.StageToday, []dyno.Setting{t.problem.Today})
+	e := t.Plan(t.plan, &t.problem, tune.StageToday, []dyno.Setting{t.problem.Today})
 	text, err := findings.PlanText(e)
 	if err != nil {
 		return err
 	}
 	fmt.Fprint(w, tuned.Planned(t.problem))
-	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.most(s).Round(time.Second)) }
+	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.Most(s).Round(time.Second)) }
 	fmt.Fprintf(w, "%s: today's setting, %d launches, at most %v\n", tuned.Dirs[tune.StageToday], cmp.Or(e.Repeats, 1), share(tune.StageToday))
 	fmt.Fprintf(w, "%s: today's and %s beside it, at most %v\n", tuned.Dirs[tune.StageCandidates],
 		layout.Count(t.problem.Most+len(t.problem.Try), "other"), share(tune.StageCandidates))
-	t.spent = t.most(tune.StageToday) + t.most(tune.StageCandidates)
+	t.Spent = t.Most(tune.StageToday) + t.Most(tune.StageCandidates)
 	fmt.Fprintf(w, "%s: if what was measured names another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
 	if t.flags.headroom {
-		t.spent = t.total()
+		t.Spent += t.Most(tune.StageMore)
 		fmt.Fprintf(w, "%s: half and double the load, larger live heaps, at most %v\n", tuned.Dirs[tune.StageHeadroom], share(tune.StageHeadroom))
 	}
 	_, err = fmt.Fprintf(w, "\nthe plan of the first:\n\n%s", text)

@@ -422,7 +422,7 @@ func (r *Report) headroom() *layout.Section {
 		}
 		add(cases[h.Kind], "today's", h.Today, h.TodayFailed, "", "")
 		if r.Best != nil {
-			add("", r.change(), h.Best, h.BestFailed, signed(h.Gain), interval(h.Lo, h.Hi))
+			add("", "recommended", h.Best, h.BestFailed, signed(h.Gain), interval(h.Lo, h.Hi))
 		}
 	}
 	return &layout.Section{Title: "Other days, measured (intervals of 95%)", Grids: []layout.Grid{g}}

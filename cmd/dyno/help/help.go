@@ -18,7 +18,7 @@ var commands = []struct {
 	title string
 	names []string
 }{
-	{"Measure", []string{"run", "bench", "load", "watch", "demo"}},
+	{"Measure", []string{"run", "tune", "bench", "load", "watch", "demo"}},
 	{"Read", []string{"report", "compare", "predict", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "schema", "certify", "man"}},
 }

@@ -75,7 +75,7 @@ var (
 // doubted is by how much each doubt widens the spread.
 var doubted = map[Doubt]float64{FewCycles: 1.5, SmallHeap: 4, Phases: 3, MuchGC: 2, Clamped: 2, FarAway: 1.5, NoOverhead: 1.5}
 
-func spreads(ds []Doubt, limited bool, _ float64) spread {
+func spreads(ds []Doubt, limited bool) spread {
 	s := byGOGC
 	if limited {
 		s = byLimit

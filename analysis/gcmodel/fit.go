@@ -110,6 +110,17 @@ func unknown(s Setting) Prediction {
 	return Prediction{Setting: s, Cycles: e, GCCPU: e, CPU: e, HeapPeak: e, RSSPeak: e, Marking: e, Doubts: []Doubt{FewCycles}}
 }
 
+// never predicts a setting without collections, whose heap grows as long as the window lasts.
+func (m *Model) never(f *facts, s Setting) Prediction {
+	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
+	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
+	sd := spreads(p.Doubts, false)
+	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.HeapPeak = around(peak, sd.heap)
+	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+overheadSlope), sd.rss)
+	return p
+}
+
 // work is how much more than in the window is marked in a collection.
 func (f *facts) work(s Setting) float64 {
 	live := mean(f.live)
@@ -121,6 +132,9 @@ func (f *facts) allocated() float64 { return f.whole.bytes * f.bytes }
 
 // from predicts a setting from one window, and the bytes from one collection to the next.
 func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
+	if math.IsInf(s.GOGC, 1) && s.Limit == 0 {
+		return m.never(f, s), f.Alloc
+	}
 	k := f.work(s)
 	r := f.replay(s)
 	bytes := r.bytes * f.bytes
@@ -138,7 +152,7 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
 	grown := (peak - f.heapPeak()) * (1 + overheadSlope)
 	p.Doubts = f.doubts(s, &r, gc/cpu, bytes)
-	sd := spreads(p.Doubts, p.Limited, r.limited)
+	sd := spreads(p.Doubts, p.Limited)
 	count := 0.41 * math.Hypot(1/n, 1/max(cycles, 1)) // a window begins and ends somewhere between two collections
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))

@@ -184,6 +184,9 @@ func TestCliff(t *testing.T) {
 	if more := m.Cliff(Off, 1.5); more < least+0.4*service.live {
 		t.Errorf("with half as much live heap more it is at %.1f MiB", more/MiB)
 	}
+	if never := m.Predict(Setting{GOGC: Off}); never.Cycles.Hi != 0 || never.HeapPeak.Value < service.alloc*service.seconds || never.Spiral {
+		t.Errorf("without collections: %+v", never)
+	}
 	if !math.IsNaN(Fit().Cliff(Off, 1)) || !math.IsNaN(Fit().Predict(Setting{GOGC: 50}).Cycles.Value) {
 		t.Error("a model of nothing knows something")
 	}

@@ -13,7 +13,7 @@ const (
 	mostSwing   = 0.12 // standard deviation of the live heap by its mean
 	mostDrift   = 0.1  // of the live heap from the first half of the cycles to the second
 	leastRoom   = 0.2  // from the marked heap to the goal of a limit, by the marked heap
-	farthest    = 4
+	farthest    = 5
 )
 
 // doubts lists why a prediction from the window may be wrong.

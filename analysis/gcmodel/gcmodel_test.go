@@ -145,7 +145,7 @@ func TestDoubts(t *testing.T) {
 		{service, Setting{GOGC: 20}, MuchGC},
 		{with(func(p *program) { p.scan = 100 * MiB }), Setting{GOGC: 200}, Clamped},
 		{service, Setting{Off, 54 * MiB, 0}, NearCliff},
-		{service, Setting{GOGC: 1000}, FarAway},
+		{service, Setting{GOGC: 2000}, FarAway},
 		{with(func(p *program) { p.overhead = math.NaN() }), Setting{Off, 100 * MiB, 0}, NoOverhead},
 	} {
 		if c.want == MuchGC && c.s.GOGC == 20 {

@@ -13,7 +13,7 @@ const (
 	mostSwing   = 0.12 // standard deviation of the live heap by its mean
 	mostDrift   = 0.1  // of the live heap from the first half of the cycles to the second
 	leastRoom   = 0.2  // from the marked heap to the goal of a limit, by the marked heap
-	farthest    = 4
+	farthest    = 5
 )
 
 // doubts lists why a prediction from the window may be wrong.
@@ -75,7 +75,7 @@ var (
 // doubted is by how much each doubt widens the spread.
 var doubted = map[Doubt]float64{FewCycles: 1.5, SmallHeap: 4, Phases: 3, MuchGC: 2, Clamped: 2, FarAway: 1.5, NoOverhead: 1.5}
 
-func spreads(ds []Doubt, limited bool, _ float64) spread {
+func spreads(ds []Doubt, limited bool) spread {
 	s := byGOGC
 	if limited {
 		s = byLimit

@@ -9,6 +9,7 @@ import (
 // A Model predicts from what was measured. Its zero value knows nothing.
 type Model struct {
 	windows []*facts
+	cached  float64 // bytes of each cycle that the pacer counts and the program does not allocate
 	price   float64 // what a collection costs, by what the runtime books; 0 if only one setting is known
 }
 
@@ -23,7 +24,30 @@ func Fit(ws ...Window) *Model {
 		}
 	}
 	m.price = price(m.windows)
+	m.cached = cached(m.windows)
 	return m
+}
+
+// mostCached bounds what Ps may have cached.
+const mostCached = 4 * MiB
+
+// cached is what the pacer counts of a cycle beyond what is allocated. It counts a span of which a P takes
+// hold as a whole, each time anew (runtime/mcache.go, refill): some 1 MiB, whatever is allocated, so
+// that it is much of a short cycle. Windows with many short cycles know it best.
+func cached(ws []*facts) float64 {
+	sum, weights := 0.0, 0.0
+	for _, f := range ws {
+		n := float64(len(f.Cycles))
+		if by := f.counted() - f.Alloc/n; !math.IsNaN(by) {
+			weight := n * n / (f.counted() * f.counted()) // the window begins and ends within a cycle
+			sum += weight * by
+			weights += weight
+		}
+	}
+	if weights == 0 {
+		return 0
+	}
+	return min(max(sum/weights, 0), mostCached)
 }
 
 // The price of a collection by the CPU time that the runtime books for it. Sweeping, write
@@ -110,23 +134,41 @@ func unknown(s Setting) Prediction {
 	return Prediction{Setting: s, Cycles: e, GCCPU: e, CPU: e, HeapPeak: e, RSSPeak: e, Marking: e, Doubts: []Doubt{FewCycles}}
 }
 
+// never predicts a setting without collections, whose heap grows as long as the window lasts.
+func (m *Model) never(f *facts, s Setting) Prediction {
+	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
+	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
+	sd := spreads(p.Doubts, false)
+	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.HeapPeak = around(peak, sd.heap)
+	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
+	return p
+}
+
 // work is how much more than in the window is marked in a collection.
 func (f *facts) work(s Setting) float64 {
 	live := mean(f.live)
 	return (s.scale()/f.scale()*live + f.stacks) / (live + f.stacks)
 }
 
-// allocated is how many bytes were allocated from one collection to the next.
+// alloc is what is allocated while the heap grows by some bytes, as the pacer counts.
+func (m *Model) alloc(bytes float64) float64 {
+	return max(bytes-m.cached, bytes/4)
+}
+
+// allocated is what the heap grew by from one collection to the next.
 func (f *facts) allocated() float64 { return f.whole.bytes * f.bytes }
 
 // from predicts a setting from one window, and the bytes from one collection to the next.
 func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
+	if math.IsInf(s.GOGC, 1) && s.Limit == 0 {
+		return m.never(f, s), f.Alloc
+	}
 	k := f.work(s)
 	r := f.replay(s)
 	bytes := r.bytes * f.bytes
 	n := float64(len(f.Cycles))
-	alloc := f.allocated() * n // known also where Alloc is not
-	cycles := alloc / bytes
+	cycles := n * m.alloc(f.allocated()) / m.alloc(bytes)
 	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
 	p := Prediction{Setting: s, Limited: r.limited > 0.5}
 	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.GCCPU > 0.5*f.Procs*f.Elapsed
@@ -136,9 +178,9 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
 	gc := k * f.GCCPU * cycles / n
 	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
-	grown := (peak - f.heapPeak()) * (1 + overheadSlope)
+	grown := (peak - f.heapPeak()) * (1 + f.slope)
 	p.Doubts = f.doubts(s, &r, gc/cpu, bytes)
-	sd := spreads(p.Doubts, p.Limited, r.limited)
+	sd := spreads(p.Doubts, p.Limited)
 	count := 0.41 * math.Hypot(1/n, 1/max(cycles, 1)) // a window begins and ends somewhere between two collections
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))

@@ -145,7 +145,7 @@ func TestDoubts(t *testing.T) {
 		{service, Setting{GOGC: 20}, MuchGC},
 		{with(func(p *program) { p.scan = 100 * MiB }), Setting{GOGC: 200}, Clamped},
 		{service, Setting{Off, 54 * MiB, 0}, NearCliff},
-		{service, Setting{GOGC: 1000}, FarAway},
+		{service, Setting{GOGC: 2000}, FarAway},
 		{with(func(p *program) { p.overhead = math.NaN() }), Setting{Off, 100 * MiB, 0}, NoOverhead},
 	} {
 		if c.want == MuchGC && c.s.GOGC == 20 {
@@ -183,6 +183,9 @@ func TestCliff(t *testing.T) {
 	}
 	if more := m.Cliff(Off, 1.5); more < least+0.4*service.live {
 		t.Errorf("with half as much live heap more it is at %.1f MiB", more/MiB)
+	}
+	if never := m.Predict(Setting{GOGC: Off}); never.Cycles.Hi != 0 || never.HeapPeak.Value < service.alloc*service.seconds || never.Spiral {
+		t.Errorf("without collections: %+v", never)
 	}
 	if !math.IsNaN(Fit().Cliff(Off, 1)) || !math.IsNaN(Fit().Predict(Setting{GOGC: 50}).Cycles.Value) {
 		t.Error("a model of nothing knows something")

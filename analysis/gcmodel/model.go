@@ -81,7 +81,7 @@ const (
 	MuchGC     Doubt = "much-gc"     // collection takes, or would take, more than a fifth of the CPU time
 	Clamped    Doubt = "clamped"     // marking began as early as it may in the window: how much is allocated beside it is not known
 	NearCliff  Doubt = "near-cliff"  // the limit leaves less than a fifth of the live heap to allocate in
-	FarAway    Doubt = "far-away"    // the setting's heap is more than four times as large or small
+	FarAway    Doubt = "far-away"    // the setting's heap is more than five times as large or small
 	NoOverhead Doubt = "no-overhead" // memory beside the heap is not known, which limits count, too
 	NoBytes    Doubt = "no-bytes"    // heap sizes are of whole MiB
 )

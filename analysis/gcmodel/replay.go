@@ -15,58 +15,97 @@ const (
 	leastHeadroom    = 1 * MiB   // memoryLimitMinHeapGoalHeadroom
 )
 
-// overheadSlope is how much other memory a byte of heap takes: spans that are not full and their
-// metadata. It was fitted to seven workloads (doc/method/tuning.md).
-const overheadSlope = 0.022
+// What lies beside a heap that is full is a fixed part, stacks and a share of the heap: spans that are not
+// full, and their metadata. Fixed part and bounds are fitted to workloads (doc/method/predictions.md).
+const (
+	fixedOverhead         = 7 * MiB
+	usualSlope            = 0.03
+	leastSlope, mostSlope = 0.01, 0.12
+)
 
 // facts is a window with what every replay of it needs.
 type facts struct {
 	Window
 	live    []float64 // true live heap of each cycle
 	black   []float64 // allocated while marking
-	runway  []float64 // from the trigger to the goal
+	wanted  []float64 // runway that each cycle would have asked for
+	runway  []float64 // from the trigger to the goal, where the pacer is free to choose
 	stacks  float64   // stacks and globals, which count in the goal
-	clamped bool      // the trigger was as early as it may be in half of the cycles
+	slope   float64   // memory beside the heap that a byte of heap takes
+	clamped bool      // assists held the allocation back in half of the cycles
 
 	whole replayed // the window's own setting, replayed
-	bytes float64  // allocated from one collection to the next, measured by the one replayed
+	bytes float64  // what the heap grew by from one collection to the next, measured by the one replayed
 	peak  float64  // likewise the highest heap
 }
 
 func study(w Window) *facts {
 	f := &facts{Window: w}
 	f.stacks = stacks(&w)
-	early := 0
+	f.slope = usualSlope
+	if w.Overhead > 0 {
+		f.slope = min(max((w.Overhead-f.stacks-fixedOverhead)/f.heapPeak(), leastSlope), mostSlope)
+	}
+	held := 0
 	for i := range w.Cycles {
 		c := &w.Cycles[i]
 		d := max(c.End-c.Trigger, 0)
 		f.live = append(f.live, c.live())
 		f.black = append(f.black, d)
-		span, runway := c.Goal-c.Marked, c.Goal-c.Trigger // of a steady heap
+		f.wanted = append(f.wanted, f.runwayOf(c))
+		span, runway := c.Goal-c.Marked, c.Goal-c.Trigger
 		if i > 0 {
 			span = c.Goal - w.Cycles[i-1].Marked
 		}
+		recent := slices.Max(f.wanted[max(0, i-4):])
 		switch {
 		case c.Goal == 0 || span <= 0:
-			runway = d
-		case runway > 0.9*(1-earliest)*span:
-			early++
-		case runway < 1.1*min((1-latest)*span, heapMinimum): // the trigger was as late as it may be
-			runway = min(runway, slices.Max(f.black[max(0, i-4):]))
+			runway = recent
+		case runway > 0.9*(1-earliest)*span: // the trigger was as early as it may be
+			if d > 0.9*runway {
+				held++
+			}
+			runway = max(runway, recent)
+		case runway < 1.1*min((1-latest)*span, heapMinimum): // as late as it may be
+			runway = min(runway, recent)
 		}
 		f.runway = append(f.runway, max(runway, 0))
 	}
-	f.clamped = 2*early > len(w.Cycles)
+	f.clamped = 2*held > len(w.Cycles)
 	f.bytes, f.peak = 1, 1
 	if len(w.Cycles) > 0 {
 		f.whole = f.replay(w.Setting)
-		f.bytes = ratio(w.Alloc/float64(len(w.Cycles)), f.whole.bytes, 0.5, 2)
+		f.bytes = ratio(f.counted(), f.whole.bytes, 0.8, 1.25)
 		f.peak = ratio(w.HeapPeak, f.whole.peak(float64(len(w.Cycles))/f.launches()), 0.9, 1.25)
 	}
 	return f
 }
 
 func (f *facts) launches() float64 { return float64(max(f.Launches, 1)) }
+
+// runwayOf is the runway that the pacer works out from a cycle for the next ones (endCycle and commit):
+// what is allocated while a quarter of the Ps marks, at the rates that the cycle had.
+func (f *facts) runwayOf(c *Cycle) float64 {
+	d := max(c.End-c.Trigger, 0)
+	used := c.Workers / (c.Mark * f.Procs)
+	if !(used > 0) {
+		return d
+	}
+	used = min(used, 0.9)
+	return 3 * d * used / (1 - used)
+}
+
+// counted is by how much the heap grows from one collection to the next, as the pacer counts it, in the mean.
+func (f *facts) counted() float64 {
+	sum, n := 0.0, 0.0
+	for i := 1; i < len(f.Cycles); i++ {
+		if by := f.Cycles[i].End - f.Cycles[i-1].Marked; by > 0 {
+			sum += by
+			n++
+		}
+	}
+	return sum / n
+}
 
 // ratio is a/b within bounds; 1 if it is not known.
 func ratio(a, b, lo, hi float64) float64 {
@@ -99,7 +138,7 @@ func stacks(w *Window) float64 {
 
 // replayed is what came of a replay.
 type replayed struct {
-	bytes   float64   // allocated from one collection to the next, mean
+	bytes   float64   // that the heap grows by from one collection to the next, mean
 	ends    []float64 // heap at the end of marking, in ascending order
 	marked  float64   // mean
 	limited float64   // share of cycles whose goal the limit set
@@ -176,7 +215,7 @@ func (f *facts) goal(s Setting, marked, k float64) (goal float64, limited bool) 
 // limitGoal is the heap that a limit leaves, never less than what is marked.
 func (f *facts) limitGoal(limit, marked float64) float64 {
 	// What is not heap grows with it: h = limit - (overhead + slope·(h - peak)) - headroom.
-	room := (limit - f.overhead() + overheadSlope*f.heapPeak()) / (1 + overheadSlope)
+	room := (limit - f.overhead() + f.slope*f.heapPeak()) / (1 + f.slope)
 	return max(room-max(limitHeadroom*room, leastHeadroom), marked)
 }
 
@@ -184,7 +223,7 @@ func (f *facts) overhead() float64 {
 	if f.Overhead >= 0 {
 		return f.Overhead
 	}
-	return overheadSlope * f.heapPeak()
+	return fixedOverhead + f.stacks + f.slope*f.heapPeak()
 }
 
 // heapPeak is the highest heap that was measured.

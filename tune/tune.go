@@ -7,6 +7,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -80,6 +81,7 @@ type Outcome struct {
 	Again      gcmodel.Prediction // of today's setting, by that model
 	Rounds     []Round            // what was measured side by side
 	Options    []*Option          // every setting that was measured against today's, in the order in which they were
+	Untried    []*Candidate       // for which there was no time
 	Best       *Option            // what is recommended; nil means today's
 	Why        Why                // why it is, or today's stays
 	Cliffs     []Cliff            // of the setting that is recommended, or today's
@@ -107,6 +109,12 @@ const (
 	firstError = 0.035
 	moreError  = 0.015
 )
+
+// ErrNoTime is the error of a Measure that has no time for enough blocks. Of StageMore it ends the tuning as it is.
+var ErrNoTime = errors.New("no time is left for another round")
+
+// FewestBlocks is how many blocks a second round has to have time for: fewer are no proof of anything.
+const FewestBlocks = 4
 
 // Run tunes. Of an outcome with an error, which may be the context's, the stages that were over are whole.
 func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
@@ -138,7 +146,9 @@ func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 		o.Model = h.Fit(windows)
 		o.Refitted, o.Again = o.predict(o.Model)
 		if more := o.more(); len(more) > 0 {
-			_, err = o.round(ctx, h, StageMore, more, moreError)
+			if _, err = o.round(ctx, h, StageMore, more, moreError); errors.Is(err, ErrNoTime) {
+				o.Untried, err = more, nil
+			}
 		}
 	}
 	o.conclude()

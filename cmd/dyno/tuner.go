@@ -38,8 +38,9 @@ type tuner struct {
 
 	hands *lab.Lab
 	tune.Schedule
-	load  string  // of the last stage
-	live  float64 // true live heap of today's, in bytes; NaN if it is not known
+	block time.Duration // that a setting's part of a block took in the last stage
+	load  string        // of the last stage
+	live  float64       // true live heap of today's, in bytes; NaN if it is not known
 	notes []string
 }
 
@@ -95,6 +96,9 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 	if err := lab.Check(e); err != nil {
 		return m, err
 	}
+	if s == tune.StageMore && t.block*time.Duration(len(settings)*tune.FewestBlocks) > time.Duration(e.Within) {
+		return m, tune.ErrNoTime
+	}
 	if s == tune.StageCandidates && len(t.problem.Try) > 0 { // all others have the program of today's
 		if err := prepare(t.cmd, t.hands, e); err != nil {
 			return m, err
@@ -121,6 +125,7 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 		return m, errors.Join(err, unread, unwritten)
 	}
 	m.Table, m.Results = f.Table, f.Results
+	t.block = time.Since(began) / time.Duration(max(f.Table.Trials, 1))
 	if err = errors.Join(err, unwritten); err != nil {
 		return m, err
 	}

@@ -179,7 +179,7 @@ func (r *Report) keep() string {
 	}
 	best := (*tune.Option)(nil)
 	for _, x := range r.Options {
-		if !x.Vain && !x.Fails() && (best == nil || x.Gain > best.Gain) {
+		if !x.Vain && !x.Fails() && !math.IsNaN(x.Lo) && (best == nil || x.Gain > best.Gain) {
 			best = x
 		}
 	}
@@ -257,7 +257,7 @@ func (r *Report) measured() *layout.Section {
 			}
 			return "?"
 		}
-		add(short(Changed(r.Problem.Today, x.Setting)), x.Values, signed(x.Gain), interval(x.Lo, x.Hi), change(cpu), change(memory), change(tail), note, mark)
+		add(short(Changed(r.Problem.Today, x.Setting)), x.Values, signed(x.Gain), blocksOr(x), change(cpu), change(memory), change(tail), note, mark)
 	}
 	var blocks []string
 	for _, x := range r.Rounds {
@@ -268,6 +268,14 @@ func (r *Report) measured() *layout.Section {
 		title += " (beaten: another is better in CPU time, memory or p99, and worse in none of them)"
 	}
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
+}
+
+// blocksOr is the interval of an option, or why it has none.
+func blocksOr(x *tune.Option) string {
+	if math.IsNaN(x.Lo) {
+		return "in " + layout.Count(x.Blocks, "block")
+	}
+	return interval(x.Lo, x.Hi)
 }
 
 func (r *Report) note(x *tune.Option) (note string, mark layout.Mark) {
@@ -442,6 +450,9 @@ func (r *Report) last() (lines []string) {
 	if doubts := r.doubts(); doubts != "" {
 		lines = append(lines, doubts)
 	}
+	if untried := r.untried(); untried != "" {
+		lines = append(lines, untried)
+	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
 	}
@@ -449,6 +460,20 @@ func (r *Report) last() (lines []string) {
 		lines = append(lines, fmt.Sprintf("More: dyno report %s/%s", r.Dir, Dirs[r.Rounds[len(r.Rounds)-1].Stage]))
 	}
 	return lines
+}
+
+// untried names the settings for which there was no time.
+func (r *Report) untried() string {
+	var names []string
+	for _, c := range r.Untried {
+		if !slices.ContainsFunc(r.Options, func(x *tune.Option) bool { return x.Setting.String() == c.Setting.String() }) {
+			names = append(names, short(Changed(r.Problem.Today, c.Setting)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("There was no time for another round with %s, of which the model expects more (consider: a longer --total).", words.List(names))
 }
 
 func (r *Report) cliff() string {

@@ -87,7 +87,7 @@ func (s *Schedule) Plan(common *dyno.Experiment, p *Problem, stage Stage, settin
 		e.Thresholds = p.Limits()
 	}
 	if l := &e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0 {
-		one := within/time.Duration(launches) - aroundLaunch - time.Duration(l.Warmup)
+		one := within*9/10/time.Duration(launches) - aroundLaunch - time.Duration(l.Warmup) // a slow machine takes longer around a launch
 		l.Duration = dyno.Duration(max(min(one, longest), shortest).Truncate(100 * time.Millisecond))
 	}
 	return &e

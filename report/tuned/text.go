@@ -265,7 +265,7 @@ func (r *Report) measured() *layout.Section {
 	}
 	title := fmt.Sprintf("Measured side by side, in %s blocks", words.List(blocks))
 	if beaten {
-		title += " (beaten: another is better in CPU time, memory or p99, and worse in none of them)"
+		title += " (beaten: by its medians another is better in CPU time, memory or p99, and worse in none)"
 	}
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }

@@ -32,7 +32,7 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 	var log gctrace.Log
 	of := map[*gctrace.Process][]gctrace.Cycle{}
 	var order []*gctrace.Process
-	text, err := gctrace.Read(r, func(c *gctrace.Cycle, _ []byte) {
+	_, err := gctrace.Read(r, func(c *gctrace.Cycle, _ []byte) {
 		p := log.Add(c)
 		if of[p] == nil {
 			order = append(order, p)
@@ -77,7 +77,6 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 			s.Notes = append(s.Notes, Note{Kind: kind, N: n, Of: int(log.Total.Collections)})
 		}
 	}
-	s.About = []string{fmt.Sprintf("%d", text.Bytes)}
 	s.goals()
 	return s, nil
 }

@@ -21,6 +21,8 @@ type column struct {
 	times    float64 // of the value
 	unit     string  // "" for that of the scale
 	per      bool    // of a request or a minute
+	bare     bool    // without intervals
+	keep     int     // as layout.Column has it
 	of       func(*predict.Row) gcmodel.Estimate
 	measured func(*predict.Window) float64
 	scale    layout.Scale
@@ -35,7 +37,7 @@ func columns(f *predict.Forecast) []column {
 		{head: "GC CPU,", metric: "-sec", per: true,
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.GCCPU },
 			measured: func(w *predict.Window) float64 { return w.GCCPU / w.Requests }},
-		{head: "CPU,", metric: "-sec", per: true,
+		{head: "CPU,", metric: "-sec", per: true, keep: 2,
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.CPU },
 			measured: func(w *predict.Window) float64 { return w.CPU / w.Requests }},
 		{head: "heap peak,", metric: "-B",
@@ -44,7 +46,7 @@ func columns(f *predict.Forecast) []column {
 		{head: "RSS peak,", metric: "-B",
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.RSSPeak },
 			measured: func(w *predict.Window) float64 { return w.RSSPeak }},
-		{head: "meet a GC,", times: 1000, unit: "of 1,000",
+		{head: "meet one,", times: 1000, unit: "of 1,000", bare: true, keep: 1,
 			of: func(r *predict.Row) gcmodel.Estimate { return r.Met },
 			measured: func(w *predict.Window) float64 {
 				if f.Tail == nil || w.Setting != f.Tail.Setting {
@@ -107,13 +109,15 @@ func newTable(f *predict.Forecast) *table {
 	t := &table{}
 	t.doubts(f)
 	cs := columns(f)
-	head := [][]string{{"", ""}, {"GOGC", "GOMEMLIMIT"}}
+	head := [][]string{{"", ""}, {"GOGC", "limit"}}
 	for _, c := range cs {
-		head[0] = append(head[0], c.head+"      ")
-		head[1] = append(head[1], c.unit+"      ")
+		head[0], head[1] = append(head[0], c.head), append(head[1], c.unit)
 	}
 	t.grid = layout.Grid{Cols: make([]layout.Column, len(cs)+3), Head: [][]string{append(head[0], ""), append(head[1], "")}}
 	t.grid.Cols[0].Left, t.grid.Cols[1].Left, t.grid.Cols[len(cs)+2].Left = true, true, true
+	for i, c := range cs {
+		t.grid.Cols[i+2].Keep = c.keep
+	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		cells := layout.Cells(predict.GOGC(r.Setting), predict.Limit(r.Setting))
@@ -141,7 +145,10 @@ func newTable(f *predict.Forecast) *table {
 
 // cell is a value and how far its interval reaches, so that values stand below each other.
 func (c *column) cell(x float64, spread string) string {
-	if spread == "±0%" {
+	switch {
+	case c.bare:
+		return c.scale.Format(c.times * x)
+	case spread == "±0%":
 		spread = "<±1%"
 	}
 	return fmt.Sprintf("%s %-5s", c.scale.Format(c.times*x), spread)

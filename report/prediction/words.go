@@ -2,7 +2,6 @@ package prediction
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
-// bytesOf prints a size.
-func bytesOf(x float64) string { return layout.ScaleOf("-B", x).With(x) }
+// bytesOf prints a size in three digits.
+func bytesOf(x float64) string { return each("-B")(x) }
 
 // heading says what predictions are made from, a paragraph each.
 func heading(f *predict.Forecast) (lines []string) {
@@ -65,8 +64,12 @@ func (t *table) footnotes() (lines []string) {
 	for i, d := range t.letters {
 		lines = append(lines, letter(i)+"  "+words.PredictionDoubt(d))
 	}
+	var common []string
 	for _, d := range t.common {
-		lines = append(lines, "All rows: "+words.PredictionDoubt(d)+".")
+		common = append(common, words.PredictionDoubt(d))
+	}
+	if common != nil {
+		lines = append(lines, "All rows: "+strings.Join(common, "; ")+".")
 	}
 	if len(t.letters)+len(t.common) > 0 {
 		lines = append(lines, "Where a doubt stands, the error can be larger than its interval.")
@@ -130,8 +133,9 @@ func note(f *predict.Forecast, n *predict.Note) string {
 
 // last says what to do with predictions.
 func last(f *predict.Forecast) string {
-	if f.Log || math.IsNaN(f.Pooled[0].RSSPeak) {
-		return "A prediction is no measurement: try a setting before you trust it."
+	said := "± says how far the 90% interval reaches. A prediction is no measurement"
+	if f.Log {
+		return said + ": try a setting before you trust it."
 	}
-	return "A prediction is no measurement; a run is: dyno run … --vary GOGC=100,200."
+	return said + "; a run is: dyno run … --vary GOGC=100,200."
 }

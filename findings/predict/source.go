@@ -165,7 +165,7 @@ func (rd *reader) group() error {
 		rd.settings = append(rd.settings, s.String())
 		rd.order = append(rd.order, told)
 	}
-	if (rd.options.GOGC != nil || rd.options.Limit != nil) && slices.ContainsFunc(rd.order, func(s gcmodel.Setting) bool { return !same(s, rd.order[0]) }) {
+	if (rd.options.GOGC != nil || rd.options.Limit != nil) && len(rd.settings) > 1 {
 		return fmt.Errorf("%s has several values of GOGC or GOMEMLIMIT, which its plan tells (consider: without --gogc-was and --limit-was)", rd.dir.Path)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 // HTML writes a forecast as one self-contained page. The error is w's.
 func HTML(w io.Writer, f *predict.Forecast) error {
-	t := newTable(f)
+	t := newTable(f, true)
 	name, _, _ := memory(f)
 	lines := heading(f)
 	return html.WriteSimple(w, html.Simple{

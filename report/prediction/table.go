@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/findings/predict"
@@ -46,7 +47,7 @@ func columns(f *predict.Forecast) []column {
 		{head: "RSS peak,", metric: "-B",
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.RSSPeak },
 			measured: func(w *predict.Window) float64 { return w.RSSPeak }},
-		{head: "meet one,", times: 1000, unit: "of 1,000", bare: true, keep: 1,
+		{head: "meet a GC,", times: 1000, unit: "of 1,000", bare: true, keep: 1,
 			of: func(r *predict.Row) gcmodel.Estimate { return r.Met },
 			measured: func(w *predict.Window) float64 {
 				if f.Tail == nil || w.Setting != f.Tail.Setting {
@@ -59,38 +60,56 @@ func columns(f *predict.Forecast) []column {
 		all[0].unit, all[0].times = "minute", 1
 	}
 	var cs []column
+	of := map[string][]float64{} // values of columns in one unit: those of memory, and each other
 	for _, c := range all {
 		if c.times == 0 {
 			c.times = 1
 		}
-		var xs []float64
+		n := 0
 		for i := range f.Rows {
 			if x := c.of(&f.Rows[i]).Value; known(x) {
-				xs = append(xs, c.times*x)
+				of[c.unitOf()] = append(of[c.unitOf()], c.times*x)
+				n++
 			}
 		}
-		if len(xs) == 0 {
-			continue
+		if n > 0 {
+			cs = append(cs, c)
 		}
-		c.scale = layout.ScaleOf(c.metric, xs...)
-		c.scale.Decimals = min(c.scale.Decimals, decimals(xs, c.scale.Factor))
+	}
+	for i := range cs {
+		c := &cs[i]
+		c.scale = scale(c.metric, of[c.unitOf()])
 		if c.unit == "" {
 			c.unit = c.scale.Unit
 		}
 		if c.per {
 			c.unit += map[predict.Per]string{predict.Request: "/req", predict.Minute: "/min"}[f.Per]
 		}
-		cs = append(cs, c)
 	}
 	return cs
 }
 
-// decimals give the median of xs three digits: an interval of some per cent is not told in more.
-func decimals(xs []float64, factor float64) int {
-	xs = slices.Clone(xs)
-	slices.Sort(xs)
-	x := xs[len(xs)/2] / factor
-	return max(0, 2-int(math.Floor(math.Log10(max(x, 1e-3)))))
+// unitOf names what columns have in common that are in one unit.
+func (c *column) unitOf() string {
+	if c.metric == "-B" {
+		return c.metric
+	}
+	return c.head
+}
+
+// scale has the unit of the median of xs, of which it prints three digits: an interval of some per cent is
+// not told in more. The least has a digit, if it takes no more than three decimals.
+func scale(metric string, xs []float64) layout.Scale {
+	xs = slices.Sorted(slices.Values(xs))
+	s := layout.ScaleOf(metric, xs[len(xs)/2])
+	digits := func(x float64, n int) int {
+		if x <= 0 {
+			return 0
+		}
+		return n - 1 - int(math.Floor(math.Log10(x/s.Factor)))
+	}
+	s.Decimals = min(3, max(0, digits(xs[len(xs)/2], 3), digits(xs[0], 1)))
+	return s
 }
 
 func known(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -102,11 +121,13 @@ type table struct {
 	common  []gcmodel.Doubt // of all rows
 	limited bool            // some row has this mark
 	spiral  bool
+	room    bool // for measured values
 }
 
-// newTable lays out a table. Measured values stand below the row that they belong to.
-func newTable(f *predict.Forecast) *table {
-	t := &table{}
+// newTable lays out a table. Measured values stand below the row that they belong to, or only a mark if
+// there is no room for them.
+func newTable(f *predict.Forecast, room bool) *table {
+	t := &table{room: room}
 	t.doubts(f)
 	cs := columns(f)
 	head := [][]string{{"", ""}, {"GOGC", "limit"}}
@@ -127,7 +148,7 @@ func newTable(f *predict.Forecast) *table {
 		}
 		cells = append(cells, t.marks(r))
 		t.grid.Rows = append(t.grid.Rows, layout.Row{Cells: cells})
-		if r.Measured == nil {
+		if r.Measured == nil || !room {
 			continue
 		}
 		cells = layout.Cells("", "measured")
@@ -176,22 +197,23 @@ func (t *table) doubts(f *predict.Forecast) {
 
 // marks says what a row is besides its figures.
 func (t *table) marks(r *predict.Row) layout.Cell {
-	c, text := layout.Cell{}, ""
+	var c layout.Cell
+	var words []string
+	if r.Measured != nil && !t.room {
+		words = append(words, "measured")
+	}
 	switch {
 	case r.Spiral:
-		text, c.Mark, t.spiral = "spiral", layout.Bad, true
+		words, c.Mark, t.spiral = append(words, "spiral"), layout.Bad, true
 	case r.Limited && !math.IsInf(r.GOGC, 1): // with GOGC=off there is nothing else
-		text, t.limited = "limited", true
+		words, t.limited = append(words, "limited"), true
 	}
 	for i, d := range t.letters {
 		if slices.Contains(r.Doubts, d) {
-			if text != "" {
-				text += " "
-			}
-			text += letter(i)
+			words = append(words, letter(i))
 		}
 	}
-	c.Text = text
+	c.Text = strings.Join(words, " ")
 	return c
 }
 

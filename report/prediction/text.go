@@ -27,13 +27,13 @@ const (
 // o.Full it fits a screen: it has no picture where there is no room, and then fewer settings. The error
 // is w's.
 func Text(w io.Writer, f *predict.Forecast, o layout.Options) error {
-	above, below := parts(f, o, "")
-	for n := 1; !o.Full && lines(above, below) > screen && n <= len(spare); n++ {
-		shown, left := without(f, spare[:n])
-		if left == nil {
-			continue
+	above, below := parts(f, o, nil, true)
+	for n := 1; !o.Full && lines(above, below) > screen && n <= len(spare)+1; n++ {
+		shown, left := without(f, spare[:min(n, len(spare))])
+		if n > len(spare) {
+			left = append(left, "what was measured")
 		}
-		above, below = parts(shown, o, "For want of room without "+words.List(left)+" (consider: --full).")
+		above, below = parts(shown, o, left, n <= len(spare))
 	}
 	room := fullPicture
 	if !o.Full {
@@ -49,8 +49,8 @@ func Text(w io.Writer, f *predict.Forecast, o layout.Options) error {
 	return err
 }
 
-// parts are the text above and below the picture.
-func parts(f *predict.Forecast, o layout.Options, left string) (string, string) {
+// parts are the text above and below the picture. left is what there was no room for.
+func parts(f *predict.Forecast, o layout.Options, left []string, measured bool) (string, string) {
 	var above, below strings.Builder
 	for i, line := range heading(f) {
 		rest := ""
@@ -60,7 +60,7 @@ func parts(f *predict.Forecast, o layout.Options, left string) (string, string) 
 		above.WriteString(layout.Fold(line, "", rest, o.Columns()))
 	}
 	above.WriteByte('\n')
-	t := newTable(f)
+	t := newTable(f, measured)
 	t.grid.Narrow(o.Columns())
 	t.grid.Text(&above, o.Color)
 	below.WriteByte('\n')
@@ -72,8 +72,8 @@ func parts(f *predict.Forecast, o layout.Options, left string) (string, string) 
 		}
 		below.WriteString(layout.Fold(rest, letter+"  ", "   ", o.Columns()))
 	}
-	if left != "" {
-		below.WriteString(layout.Fold(left, "", "", o.Columns()))
+	if left != nil {
+		below.WriteString(layout.Fold("For want of room without "+words.List(left)+" (consider: --full).", "", "", o.Columns()))
 	}
 	below.WriteString(layout.Fold(last(f), "", "", o.Columns()))
 	return above.String(), below.String()

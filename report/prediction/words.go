@@ -13,6 +13,9 @@ import (
 // bytesOf prints a size in three digits.
 func bytesOf(x float64) string { return each("-B")(x) }
 
+// mostNamed are settings that a heading names.
+const mostNamed = 5
+
 // heading says what predictions are made from, a paragraph each.
 func heading(f *predict.Forecast) (lines []string) {
 	cycles, trials := 0, 0
@@ -27,11 +30,15 @@ func heading(f *predict.Forecast) (lines []string) {
 	if f.Log {
 		from = "the log"
 	}
+	of := words.List(settings)
+	if len(settings) > mostNamed {
+		of = layout.Count(len(settings), "setting")
+	}
 	with := ""
 	if f.Group != "" {
 		with = " with " + layout.Clean(f.Group)
 	}
-	lines = append(lines, fmt.Sprintf("%s, predicted from %s of %s%s: %s in %v", layout.Clean(f.Name), from, words.List(settings), with,
+	lines = append(lines, fmt.Sprintf("%s, predicted from %s of %s%s: %s in %v", layout.Clean(f.Name), from, of, with,
 		layout.Count(cycles, "collection"), time.Duration(f.Elapsed*1e9).Round(time.Second/100)))
 	if len(f.About) > 0 {
 		lines = append(lines, strings.Join(f.About, "; "))
@@ -89,16 +96,9 @@ func notes(f *predict.Forecast) (lines []string) {
 		lines = append(lines, note(f, &f.Notes[i]))
 	}
 	if t := f.Tail; t != nil {
-		took := func(xs ...float64) []any {
-			s := layout.ScaleOf("-sec", xs...)
-			var texts []any
-			for _, x := range xs {
-				texts = append(texts, s.With(x))
-			}
-			return texts
-		}
-		lines = append(lines, fmt.Sprintf("With "+predict.Name(t.Setting)+", requests that met a collection took %s in the median and %s at p99, others %s and %s. "+
-			"How many meet one is predicted; a p99 is not.", took(t.MetP50, t.MetP99, t.ClearP50, t.ClearP99)...))
+		took := each("-sec")
+		lines = append(lines, fmt.Sprintf("With %s, requests that met a collection took %s in the median and %s at p99, others %s and %s. How many meet one is predicted; a p99 is not.",
+			predict.Name(t.Setting), took(t.MetP50), took(t.MetP99), took(t.ClearP50), took(t.ClearP99)))
 	}
 	return lines
 }
@@ -106,9 +106,9 @@ func notes(f *predict.Forecast) (lines []string) {
 func note(f *predict.Forecast, n *predict.Note) string {
 	switch n.Kind {
 	case predict.Assumed:
-		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was)", n.Said[0])
+		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
 	case predict.Implied:
-		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d)", n.N, n.Of)
+		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d).", n.N, n.Of)
 	case predict.Forced:
 		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Periodic:

@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"analysis/certify":   {".", "analysis/compare", "hist", "stats"},
 	"analysis/compare":   {".", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "stats"},
 	"analysis/exectrace": {"."},
-	"analysis/gcmodel":   {"stats"},
+	"analysis/gcmodel":   {},
 	"analysis/leak":      {".", "analysis/profiles", "stats"},
 	"analysis/pitfall":   {"."},
 	"analysis/profiles":  {".", "stats"},

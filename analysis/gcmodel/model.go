@@ -40,14 +40,15 @@ func (c *Cycle) live() float64 { return max(c.Marked-(c.End-c.Trigger), 0) }
 type Window struct {
 	Setting
 	Cycles   []Cycle // those that ended in the window and were not forced, in order
+	Launches int     // that were put together, each with a window of its own; 0 means 1
 	Requests float64 // of the window; 1 if there is no load, so that all is of the window as a whole
 	Elapsed  float64 // seconds
 	Alloc    float64 // bytes that were allocated
 	CPU      float64 // CPU seconds of the process
-	GCCPU    float64 // CPU seconds of collection by the runtime's accounts, idle workers not counted
+	GCCPU    float64 // CPU seconds of collection, idle workers not counted
 	Procs    float64 // GOMAXPROCS
-	RSSPeak  float64 // bytes
-	HeapPeak float64 // bytes
+	RSSPeak  float64 // of one launch, bytes; likewise the next two
+	HeapPeak float64
 	Mapped   float64 // most memory that GOMEMLIMIT counts, in bytes
 	Overhead float64 // of Mapped, what is neither heap in use nor free when the heap is nearly full
 }
@@ -80,7 +81,7 @@ const (
 	MuchGC     Doubt = "much-gc"     // collection takes, or would take, more than a fifth of the CPU time
 	Clamped    Doubt = "clamped"     // marking began as early as it may in the window: how much is allocated beside it is not known
 	NearCliff  Doubt = "near-cliff"  // the limit leaves less than a fifth of the live heap to allocate in
-	FarAway    Doubt = "far-away"    // the setting's heap is more than four times as large or small
+	FarAway    Doubt = "far-away"    // the setting's heap is more than five times as large or small
 	NoOverhead Doubt = "no-overhead" // memory beside the heap is not known, which limits count, too
 	NoBytes    Doubt = "no-bytes"    // heap sizes are of whole MiB
 )

@@ -27,7 +27,7 @@ func (s *Source) pool(order []gcmodel.Setting) {
 }
 
 func pooled(of []Window) Window {
-	all := Window{Window: gcmodel.Window{Setting: of[0].Setting}}
+	all := Window{Window: gcmodel.Window{Setting: of[0].Setting, Launches: len(of)}}
 	each := func(value func(*Window) float64) (xs []float64) {
 		for i := range of {
 			xs = append(xs, value(&of[i]))

@@ -54,6 +54,9 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 	if all > 0 {
 		w.GCCPU *= 1 - forced/all
 	}
+	if wait := of("cpu-wait-frac"); wait > 0 { // the runtime's accounts are of the wall clock
+		w.GCCPU *= 1 - wait
+	}
 	w.Alloc = first(of("alloc-B/req")*n, allocated(cycles, func(i int) bool { return cs[i].N == cs[i-1].N+1 }))
 	w.RSSPeak = of("rss-peak-B")
 	w.HeapPeak = of("heap-peak-B")

@@ -28,6 +28,7 @@ type service struct {
 	asked  [][]dyno.Setting
 	fail   Stage   // that is interrupted
 	blind  bool    // no collection is known
+	late   bool    // there is no time for a second round
 	far    float64 // GOGC from which the first model doubts itself; 0: it never does
 }
 
@@ -105,6 +106,9 @@ func (s *service) tune(t *testing.T, p Problem) (*Outcome, error) {
 			s.stages, s.asked = append(s.stages, stage), append(s.asked, settings)
 			if stage == s.fail {
 				return m, errStopped
+			}
+			if stage == StageMore && s.late {
+				return m, ErrNoTime
 			}
 			for block := 1; block <= s.most; block++ {
 				for i, x := range settings {
@@ -292,6 +296,19 @@ func TestSecondRound(t *testing.T) {
 	}
 	if o.Best == nil || o.Best.Collector.GOGC <= 400 {
 		t.Errorf("best %v: %s", o.Best, o.Why)
+	}
+}
+
+// Without time for a second round the tuning ends with what it has, and names what it did not try.
+func TestNoTime(t *testing.T) {
+	s := newService(5)
+	s.share, s.far, s.late = 0.3, 400, true
+	o, err := s.tune(t, problem(t, "100", "min cpu_per_req", "rss_peak < 800MiB"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Rounds) != 1 || len(o.Untried) == 0 || o.Best == nil || o.Why != Better {
+		t.Errorf("%d rounds, untried %d, best %v: %s", len(o.Rounds), len(o.Untried), o.Best, o.Why)
 	}
 }
 

@@ -37,7 +37,7 @@ var Ladder = []float64{10, 25, 50, 75, 100, 150, 200, 400, 800, 1600, gcmodel.Of
 
 // A Forecast is the answer to a question.
 type Forecast struct {
-	*Source
+	Source
 	Live  float64 // factor of the live heap
 	Cliff float64 // the smallest limit, with GOGC=off, that is no spiral, in bytes; NaN if not known
 	Rows  []Row   // without a limit by GOGC, then by limit
@@ -52,7 +52,7 @@ type Row struct {
 
 // Forecast asks a model for settings. Settings that were measured are among the answers.
 func (s *Source) Forecast(m Model, q Question) *Forecast {
-	f := &Forecast{Source: s, Live: cmp.Or(q.Live, 1)}
+	f := &Forecast{Source: *s, Live: cmp.Or(q.Live, 1)}
 	f.Cliff = m.Cliff(gcmodel.Off, f.Live)
 	if !(f.Cliff > 0) {
 		f.Cliff = math.NaN()

@@ -22,9 +22,9 @@ type Log struct {
 // of runtime/proc.go), less what the clock of a log rounds.
 const periodic = 2*time.Minute - time.Second
 
-// early is the share of its goal below which the pacer begins no collection: marking begins at 0.7 of
-// the way from what was marked at the earliest.
-const early = 0.5
+// early is which part of the way to its goal the heap has gone at least when the pacer begins to mark:
+// 0.7 of it (runtime/mgcpacer.go, minTriggerRatioDistance), less what whole MiB hide.
+const early = 0.6
 
 // ReadLog reads the window of a log. Lines of several processes are put together, as those of replicas
 // or of restarts. The error is ErrNothing for a log without collections, else r's.
@@ -32,7 +32,7 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 	var log gctrace.Log
 	of := map[*gctrace.Process][]gctrace.Cycle{}
 	var order []*gctrace.Process
-	text, err := gctrace.Read(r, func(c *gctrace.Cycle, _ []byte) {
+	_, err := gctrace.Read(r, func(c *gctrace.Cycle, _ []byte) {
 		p := log.Add(c)
 		if of[p] == nil {
 			order = append(order, p)
@@ -77,7 +77,6 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 			s.Notes = append(s.Notes, Note{Kind: kind, N: n, Of: int(log.Total.Collections)})
 		}
 	}
-	s.About = []string{fmt.Sprintf("%d", text.Bytes)}
 	s.goals()
 	return s, nil
 }
@@ -105,7 +104,7 @@ func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.
 		switch {
 		case c.Forced:
 			g.left[Forced]++
-		case c.Start-before.Start-before.Wall() >= periodic && c.HeapStart < early*c.Goal:
+		case c.Start-before.Start-before.Wall() >= periodic && c.HeapStart-before.Live < early*(c.Goal-before.Live):
 			g.left[Periodic]++
 		default:
 			w.Cycles = append(w.Cycles, cycles[i])

@@ -165,7 +165,7 @@ func (rd *reader) group() error {
 		rd.settings = append(rd.settings, s.String())
 		rd.order = append(rd.order, told)
 	}
-	if (rd.options.GOGC != nil || rd.options.Limit != nil) && slices.ContainsFunc(rd.order, func(s gcmodel.Setting) bool { return !same(s, rd.order[0]) }) {
+	if (rd.options.GOGC != nil || rd.options.Limit != nil) && len(rd.settings) > 1 {
 		return fmt.Errorf("%s has several values of GOGC or GOMEMLIMIT, which its plan tells (consider: without --gogc-was and --limit-was)", rd.dir.Path)
 	}
 	return nil
@@ -196,7 +196,8 @@ func (rd *reader) told(s dyno.Setting) (gcmodel.Setting, error) {
 func (rd *reader) about() {
 	plan := rd.dir.Run.Plan
 	t := plan.Trial(plan.Levels()[slices.IndexFunc(plan.Levels(), func(s dyno.Setting) bool { return groupOf(s) == rd.Group })])
-	rd.About = []string{plan.Subject.String(), t.Load.String()}
+	load, _, _ := strings.Cut(t.Load.String(), ";") // what latency counts from is not of interest here
+	rd.About = []string{plan.Subject.String(), load}
 }
 
 // add reads the window of a trial. A trial that cannot be read is a note.
@@ -225,7 +226,7 @@ func (rd *reader) checkCollections() error {
 	}
 	switch {
 	case len(rd.Trials) == 0 && errors.Is(rd.failed, fs.ErrNotExist):
-		return fmt.Errorf("%s: its collections were not recorded: %w (consider: dyno run, which records them)", rd.dir.Path, ErrNothing)
+		return fmt.Errorf("%s: its collections were not recorded (consider: dyno run, which records them)", rd.dir.Path)
 	case len(rd.Trials) == 0:
 		return fmt.Errorf("%s: %w", rd.dir.Path, rd.failed)
 	case len(without) == len(rd.Pooled):

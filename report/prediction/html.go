@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/findings/predict"
@@ -14,13 +15,13 @@ import (
 
 // HTML writes a forecast as one self-contained page. The error is w's.
 func HTML(w io.Writer, f *predict.Forecast) error {
-	t := newTable(f)
+	t := newTable(f, true)
 	name, _, _ := memory(f)
 	lines := heading(f)
 	return html.WriteSimple(w, html.Simple{
 		Title: lines[0], About: lines[1:],
 		Figure:  "Memory against the CPU time of collections",
-		Shows:   fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time.", name),
+		Shows:   fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time. Both axes are logarithmic.", name),
 		Picture: figure(f),
 		Table:   layout.Section{Title: "Settings", Grids: []layout.Grid{t.grid}, Notes: append(t.footnotes(), notes(f)...)},
 		Notes:   []string{"Beside a value stands how far its 90% interval reaches."},
@@ -51,7 +52,18 @@ func figure(f *predict.Forecast) chart.SVG {
 			was.Spots = append(was.Spots, at)
 		}
 	}
-	return chart.Scatter([]chart.Cloud{gogc, limits, was}, name, gcCPU(f), x, y)
+	return chart.Scatter([]chart.Cloud{gogc, limits, was}, name, gcCPU(f), short(x), short(y))
+}
+
+// short leaves out zeros at the end of a number, for axes.
+func short(format func(float64) string) chart.Format {
+	return func(x float64) string {
+		number, unit, _ := strings.Cut(format(x), " ")
+		if strings.Contains(number, ".") {
+			number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+		}
+		return strings.TrimSpace(number + " " + unit)
+	}
 }
 
 func tip(format func(float64) string, x float64) string {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/findings/predict"
@@ -21,6 +22,8 @@ type column struct {
 	times    float64 // of the value
 	unit     string  // "" for that of the scale
 	per      bool    // of a request or a minute
+	bare     bool    // without intervals
+	keep     int     // as layout.Column has it
 	of       func(*predict.Row) gcmodel.Estimate
 	measured func(*predict.Window) float64
 	scale    layout.Scale
@@ -35,7 +38,7 @@ func columns(f *predict.Forecast) []column {
 		{head: "GC CPU,", metric: "-sec", per: true,
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.GCCPU },
 			measured: func(w *predict.Window) float64 { return w.GCCPU / w.Requests }},
-		{head: "CPU,", metric: "-sec", per: true,
+		{head: "CPU,", metric: "-sec", per: true, keep: 2,
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.CPU },
 			measured: func(w *predict.Window) float64 { return w.CPU / w.Requests }},
 		{head: "heap peak,", metric: "-B",
@@ -44,7 +47,7 @@ func columns(f *predict.Forecast) []column {
 		{head: "RSS peak,", metric: "-B",
 			of:       func(r *predict.Row) gcmodel.Estimate { return r.RSSPeak },
 			measured: func(w *predict.Window) float64 { return w.RSSPeak }},
-		{head: "meet a GC,", times: 1000, unit: "of 1,000",
+		{head: "meet a GC,", times: 1000, unit: "of 1,000", bare: true, keep: 1,
 			of: func(r *predict.Row) gcmodel.Estimate { return r.Met },
 			measured: func(w *predict.Window) float64 {
 				if f.Tail == nil || w.Setting != f.Tail.Setting {
@@ -57,38 +60,56 @@ func columns(f *predict.Forecast) []column {
 		all[0].unit, all[0].times = "minute", 1
 	}
 	var cs []column
+	of := map[string][]float64{} // values of columns in one unit: those of memory, and each other
 	for _, c := range all {
 		if c.times == 0 {
 			c.times = 1
 		}
-		var xs []float64
+		n := 0
 		for i := range f.Rows {
 			if x := c.of(&f.Rows[i]).Value; known(x) {
-				xs = append(xs, c.times*x)
+				of[c.unitOf()] = append(of[c.unitOf()], c.times*x)
+				n++
 			}
 		}
-		if len(xs) == 0 {
-			continue
+		if n > 0 {
+			cs = append(cs, c)
 		}
-		c.scale = layout.ScaleOf(c.metric, xs...)
-		c.scale.Decimals = min(c.scale.Decimals, decimals(xs, c.scale.Factor))
+	}
+	for i := range cs {
+		c := &cs[i]
+		c.scale = scale(c.metric, of[c.unitOf()])
 		if c.unit == "" {
 			c.unit = c.scale.Unit
 		}
 		if c.per {
 			c.unit += map[predict.Per]string{predict.Request: "/req", predict.Minute: "/min"}[f.Per]
 		}
-		cs = append(cs, c)
 	}
 	return cs
 }
 
-// decimals give the median of xs three digits: an interval of some per cent is not told in more.
-func decimals(xs []float64, factor float64) int {
-	xs = slices.Clone(xs)
-	slices.Sort(xs)
-	x := xs[len(xs)/2] / factor
-	return max(0, 2-int(math.Floor(math.Log10(max(x, 1e-3)))))
+// unitOf names what columns have in common that are in one unit.
+func (c *column) unitOf() string {
+	if c.metric == "-B" {
+		return c.metric
+	}
+	return c.head
+}
+
+// scale has the unit of the median of xs, of which it prints three digits: an interval of some per cent is
+// not told in more. The least has a digit, if it takes no more than three decimals.
+func scale(metric string, xs []float64) layout.Scale {
+	xs = slices.Sorted(slices.Values(xs))
+	s := layout.ScaleOf(metric, xs[len(xs)/2])
+	digits := func(x float64, n int) int {
+		if x <= 0 {
+			return 0
+		}
+		return n - 1 - int(math.Floor(math.Log10(x/s.Factor)))
+	}
+	s.Decimals = min(3, max(0, digits(xs[len(xs)/2], 3), digits(xs[0], 1)))
+	return s
 }
 
 func known(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -100,20 +121,24 @@ type table struct {
 	common  []gcmodel.Doubt // of all rows
 	limited bool            // some row has this mark
 	spiral  bool
+	room    bool // for measured values
 }
 
-// newTable lays out a table. Measured values stand below the row that they belong to.
-func newTable(f *predict.Forecast) *table {
-	t := &table{}
+// newTable lays out a table. Measured values stand below the row that they belong to, or only a mark if
+// there is no room for them.
+func newTable(f *predict.Forecast, room bool) *table {
+	t := &table{room: room}
 	t.doubts(f)
 	cs := columns(f)
-	head := [][]string{{"", ""}, {"GOGC", "GOMEMLIMIT"}}
+	head := [][]string{{"", ""}, {"GOGC", "limit"}}
 	for _, c := range cs {
-		head[0] = append(head[0], c.head+"      ")
-		head[1] = append(head[1], c.unit+"      ")
+		head[0], head[1] = append(head[0], c.head), append(head[1], c.unit)
 	}
 	t.grid = layout.Grid{Cols: make([]layout.Column, len(cs)+3), Head: [][]string{append(head[0], ""), append(head[1], "")}}
 	t.grid.Cols[0].Left, t.grid.Cols[1].Left, t.grid.Cols[len(cs)+2].Left = true, true, true
+	for i, c := range cs {
+		t.grid.Cols[i+2].Keep = c.keep
+	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		cells := layout.Cells(predict.GOGC(r.Setting), predict.Limit(r.Setting))
@@ -123,7 +148,7 @@ func newTable(f *predict.Forecast) *table {
 		}
 		cells = append(cells, t.marks(r))
 		t.grid.Rows = append(t.grid.Rows, layout.Row{Cells: cells})
-		if r.Measured == nil {
+		if r.Measured == nil || !room {
 			continue
 		}
 		cells = layout.Cells("", "measured")
@@ -141,7 +166,10 @@ func newTable(f *predict.Forecast) *table {
 
 // cell is a value and how far its interval reaches, so that values stand below each other.
 func (c *column) cell(x float64, spread string) string {
-	if spread == "±0%" {
+	switch {
+	case c.bare:
+		return c.scale.Format(c.times * x)
+	case spread == "±0%":
 		spread = "<±1%"
 	}
 	return fmt.Sprintf("%s %-5s", c.scale.Format(c.times*x), spread)
@@ -169,22 +197,23 @@ func (t *table) doubts(f *predict.Forecast) {
 
 // marks says what a row is besides its figures.
 func (t *table) marks(r *predict.Row) layout.Cell {
-	c, text := layout.Cell{}, ""
+	var c layout.Cell
+	var words []string
+	if r.Measured != nil && !t.room {
+		words = append(words, "measured")
+	}
 	switch {
 	case r.Spiral:
-		text, c.Mark, t.spiral = "spiral", layout.Bad, true
+		words, c.Mark, t.spiral = append(words, "spiral"), layout.Bad, true
 	case r.Limited && !math.IsInf(r.GOGC, 1): // with GOGC=off there is nothing else
-		text, t.limited = "limited", true
+		words, t.limited = append(words, "limited"), true
 	}
 	for i, d := range t.letters {
 		if slices.Contains(r.Doubts, d) {
-			if text != "" {
-				text += " "
-			}
-			text += letter(i)
+			words = append(words, letter(i))
 		}
 	}
-	c.Text = text
+	c.Text = strings.Join(words, " ")
 	return c
 }
 

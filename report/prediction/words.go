@@ -2,7 +2,6 @@ package prediction
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -11,8 +10,11 @@ import (
 	"github.com/dynolab/dyno/report/words"
 )
 
-// bytesOf prints a size.
-func bytesOf(x float64) string { return layout.ScaleOf("-B", x).With(x) }
+// bytesOf prints a size in three digits.
+func bytesOf(x float64) string { return each("-B")(x) }
+
+// mostNamed are settings that a heading names.
+const mostNamed = 5
 
 // heading says what predictions are made from, a paragraph each.
 func heading(f *predict.Forecast) (lines []string) {
@@ -28,11 +30,15 @@ func heading(f *predict.Forecast) (lines []string) {
 	if f.Log {
 		from = "the log"
 	}
+	of := words.List(settings)
+	if len(settings) > mostNamed {
+		of = layout.Count(len(settings), "setting")
+	}
 	with := ""
 	if f.Group != "" {
 		with = " with " + layout.Clean(f.Group)
 	}
-	lines = append(lines, fmt.Sprintf("%s, predicted from %s of %s%s: %s in %v", layout.Clean(f.Name), from, words.List(settings), with,
+	lines = append(lines, fmt.Sprintf("%s, predicted from %s of %s%s: %s in %v", layout.Clean(f.Name), from, of, with,
 		layout.Count(cycles, "collection"), time.Duration(f.Elapsed*1e9).Round(time.Second/100)))
 	if len(f.About) > 0 {
 		lines = append(lines, strings.Join(f.About, "; "))
@@ -65,8 +71,12 @@ func (t *table) footnotes() (lines []string) {
 	for i, d := range t.letters {
 		lines = append(lines, letter(i)+"  "+words.PredictionDoubt(d))
 	}
+	var common []string
 	for _, d := range t.common {
-		lines = append(lines, "All rows: "+words.PredictionDoubt(d)+".")
+		common = append(common, words.PredictionDoubt(d))
+	}
+	if common != nil {
+		lines = append(lines, "All rows: "+strings.Join(common, "; ")+".")
 	}
 	if len(t.letters)+len(t.common) > 0 {
 		lines = append(lines, "Where a doubt stands, the error can be larger than its interval.")
@@ -86,16 +96,9 @@ func notes(f *predict.Forecast) (lines []string) {
 		lines = append(lines, note(f, &f.Notes[i]))
 	}
 	if t := f.Tail; t != nil {
-		took := func(xs ...float64) []any {
-			s := layout.ScaleOf("-sec", xs...)
-			var texts []any
-			for _, x := range xs {
-				texts = append(texts, s.With(x))
-			}
-			return texts
-		}
-		lines = append(lines, fmt.Sprintf("With "+predict.Name(t.Setting)+", requests that met a collection took %s in the median and %s at p99, others %s and %s. "+
-			"How many meet one is predicted; a p99 is not.", took(t.MetP50, t.MetP99, t.ClearP50, t.ClearP99)...))
+		took := each("-sec")
+		lines = append(lines, fmt.Sprintf("With %s, requests that met a collection took %s in the median and %s at p99, others %s and %s. How many meet one is predicted; a p99 is not.",
+			predict.Name(t.Setting), took(t.MetP50), took(t.MetP99), took(t.ClearP50), took(t.ClearP99)))
 	}
 	return lines
 }
@@ -103,9 +106,9 @@ func notes(f *predict.Forecast) (lines []string) {
 func note(f *predict.Forecast, n *predict.Note) string {
 	switch n.Kind {
 	case predict.Assumed:
-		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was)", n.Said[0])
+		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
 	case predict.Implied:
-		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d)", n.N, n.Of)
+		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d).", n.N, n.Of)
 	case predict.Forced:
 		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Periodic:
@@ -130,8 +133,9 @@ func note(f *predict.Forecast, n *predict.Note) string {
 
 // last says what to do with predictions.
 func last(f *predict.Forecast) string {
-	if f.Log || math.IsNaN(f.Pooled[0].RSSPeak) {
-		return "A prediction is no measurement: try a setting before you trust it."
+	said := "± says how far the 90% interval reaches. A prediction is no measurement"
+	if f.Log {
+		return said + ": try a setting before you trust it."
 	}
-	return "A prediction is no measurement; a run is: dyno run … --vary GOGC=100,200."
+	return said + "; a run is: dyno run … --vary GOGC=100,200."
 }

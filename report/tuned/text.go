@@ -61,10 +61,15 @@ func Text(r *Report, o layout.Options) string {
 	if last := r.last(); len(last) > 0 {
 		passages, ranks = append(passages, "\n"+fold(last...)), append(ranks, 0)
 	}
-	for rank := 3; rank > 0; rank-- {
-		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") > mostLines {
+	var out []string
+	for rank := 3; rank > 1; rank-- {
+		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") >= mostLines {
 			passages, ranks = slices.Delete(passages, i, i+1), slices.Delete(ranks, i, i+1)
+			out = append(out, [4]string{"", "", "the common shares", "what was predicted"}[rank])
 		}
+	}
+	if len(out) > 0 {
+		passages = append(passages, fold("Left out for want of room: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
 	}
 	return strings.Join(passages, "")
 }

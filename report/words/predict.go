@@ -10,7 +10,7 @@ var predictionDoubts = map[gcmodel.Doubt]string{
 	gcmodel.MuchGC:     "collections take more than a fifth of the CPU time, here or where it was measured",
 	gcmodel.Clamped:    "marking began as early as it may, so that it is not known how much is allocated beside it",
 	gcmodel.NearCliff:  "the limit leaves less than a fifth of the live heap to allocate in: a little more load or live heap is a spiral",
-	gcmodel.FarAway:    "the heap is more than four times as large or small as measured",
+	gcmodel.FarAway:    "the heap is more than five times as large or small as measured",
 	gcmodel.NoOverhead: "the memory beside the heap, which counts for the limit, is not known",
 	gcmodel.NoBytes:    "heap sizes are of whole MiB",
 }

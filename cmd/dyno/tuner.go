@@ -251,7 +251,7 @@ func (t *tuner) conclude(r *tuned.Report, failed error) error {
 	}
 	_, e := io.WriteString(w, tuned.Text(r, lookOf(w)))
 	if failed != nil {
-		fmt.Fprintf(t.cmd.ErrOrStderr(), "interrupted: what was measured is in %s\n", r.Dir)
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not come to its end; what was measured is in %s\n", r.Dir)
 	}
 	return errors.Join(err, e)
 }

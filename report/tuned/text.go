@@ -458,6 +458,9 @@ func (r *Report) last() (lines []string) {
 	if untried := r.untried(); untried != "" {
 		lines = append(lines, untried)
 	}
+	if r.Interrupted {
+		lines = append(lines, "The tuning did not come to its end: this is of what was measured until then.")
+	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
 	}
@@ -519,6 +522,9 @@ func explained(axis string) string {
 
 // Doubts names why all predictions may be wrong.
 func (r *Report) doubts() string {
+	if r.Model == nil && r.Interrupted {
+		return ""
+	}
 	if r.Model == nil {
 		return "Nothing could be predicted, as no collections are known; the settings that were measured are guesses."
 	}

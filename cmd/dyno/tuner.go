@@ -120,6 +120,9 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 		}
 	}
 	err = fill(t.cmd, t.hands, e, o, dir)
+	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) { // whose cure, --resume, is none of a tuning
+		err = fmt.Errorf("%s: the first trials failed: %s", tuned.Dirs[s], alike.Err)
+	}
 	f, unread, unwritten := readAndWrite(dir)
 	if unread != nil {
 		return m, errors.Join(err, unread, unwritten)

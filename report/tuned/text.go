@@ -191,6 +191,10 @@ func (r *Report) keep() string {
 	if best == nil || math.IsNaN(best.Gain) {
 		return "What was measured cannot tell (consider: a longer --total)."
 	}
+	if best.Gain <= r.Margin {
+		return fmt.Sprintf("No setting seems to gain %s of %s, but that is not sure: the gain of %s is %s %s.", percent(r.Margin), r.noun(),
+			short(Changed(r.Problem.Today, best.Setting)), signed(best.Gain), interval(best.Lo, best.Hi))
+	}
 	return fmt.Sprintf("No setting is shown to gain %s of %s. %s may: its gain is %s %s (consider: a longer --total).", percent(r.Margin), r.noun(),
 		short(Changed(r.Problem.Today, best.Setting)), signed(best.Gain), interval(best.Lo, best.Hi))
 }

@@ -50,6 +50,7 @@ var layers = map[string][]string{
 	"analysis/certify":   {".", "analysis/compare", "hist", "stats"},
 	"analysis/compare":   {".", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "stats"},
 	"analysis/exectrace": {"."},
+	"analysis/gcmodel":   {},
 	"analysis/leak":      {".", "analysis/profiles", "stats"},
 	"analysis/pitfall":   {"."},
 	"analysis/profiles":  {".", "stats"},
@@ -57,6 +58,7 @@ var layers = map[string][]string{
 	"analysis/timeline":  {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":     {"stats"},
 	"findings":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "safe", "store"},
+	"findings/predict":   {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
 	"report":             {".", "analysis/compare", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/tables", "report/words", "stats"},
 	"report/benchtable":  {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/chart":       {},
@@ -66,16 +68,19 @@ var layers = map[string][]string{
 	"report/plot":        {".", "analysis/compare", "report/chart", "report/layout", "stats"},
 	"report/html":        {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words"},
 	"report/tables":      {".", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "report/benchtable", "report/chart", "report/layout", "report/plot", "report/profile", "report/words", "stats"},
-	"report/words":       {".", "analysis/certify", "analysis/compare", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
+	"report/tuned":       {".", "analysis/compare", "analysis/gcmodel", "findings/predict", "report/layout", "report/words", "tune"},
+	"report/words":       {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":   {"analysis/profiles"},
+	"report/prediction":  {".", "analysis/gcmodel", "findings/predict", "report/chart", "report/html", "report/layout", "report/plot", "report/words"},
 	"report/profile":     {"analysis/profiles", "report/layout", "stats"},
+	"tune":               {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"web":                {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
 	"dynotest":           {"."},
 	"examples":           {},
 	"cmd/dyno/github":    {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":      {"."},
 	"cmd/dyno/progress":  {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/pitfall", "analysis/profiles", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "examples", "findings", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/profile", "report/tables", "report/words", "safe", "store", "subject", "subject/guard", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/guard", "tune", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.
@@ -156,7 +161,7 @@ var larger = map[string]struct {
 	why          string
 }{
 	".":        {22, 3300, "the vocabulary of plans, which all others share"},
-	"cmd/dyno": {25, 4200, "one file for each subcommand"},
+	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }
 
 func TestSizes(t *testing.T) {

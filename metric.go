@@ -44,6 +44,7 @@ var Metrics = []Metric{
 	{"minflt/req", -1, false, "page faults per request that the kernel met without a disk"},
 	{"mutex-wait-sec/req", -1, false, "time that goroutines waited for mutexes per request"},
 	{"sched-p99-sec", -1, false, "99th percentile of how long a goroutine that could run waited for a CPU"},
+	{"cpu-wait-frac", 0, false, "share of the time in which threads of the subject could run that they waited for a CPU"},
 	{"throttled-frac", -1, false, "share of the CPU limit's periods in which the subject was throttled"},
 	{"throttled-sec/req", -1, false, "time that threads of the subject were throttled per request"},
 	{"gomaxprocs", 0, false, "GOMAXPROCS in effect at the end of the window"},

@@ -116,29 +116,9 @@ func underscored(s string) string {
 // Of finds the threshold's metric among Metrics and others, and the limit in its base
 // unit; of a change a fraction: 0.05 is +5 %.
 func (t Threshold) Of(others []string) (Metric, float64, error) {
-	var found, names []string
-	for _, m := range Metrics {
-		others = append(slices.Clip(others), m.Name)
-	}
-	slices.Sort(others)
-	for _, metric := range slices.Compact(others) {
-		name := ThresholdName(metric)
-		names = append(names, name)
-		if name == t.Name {
-			found = append(found, metric)
-		}
-	}
-	switch {
-	case len(found) > 1:
-		return Metric{}, 0, fmt.Errorf("threshold %q: %s is ambiguous: it is %s (consider: other names of the steps)", t, t.Name, quoted(found))
-	case len(found) == 0 && Nearest(t.Name, names) != "":
-		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (did you mean %s?)", t, t.Name, Nearest(t.Name, names))
-	case len(found) == 0:
-		return Metric{}, 0, fmt.Errorf("threshold %q: unknown metric %s (want for example p99, failures, req_per_s, cpu_per_req or rss_peak)", t, t.Name)
-	}
-	m, known := MetricByName(found[0])
-	if !known {
-		m = Metric{Name: found[0]}
+	m, err := MetricOf(t.Name, others)
+	if err != nil {
+		return Metric{}, 0, fmt.Errorf("threshold %q: %w", t, err)
 	}
 	if t.Change && m.Better == 0 {
 		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so nothing is known of its change", t, m.Name)
@@ -148,6 +128,35 @@ func (t Threshold) Of(others []string) (Metric, float64, error) {
 		return m, 0, fmt.Errorf("threshold %q: %w", t, err)
 	}
 	return m, limit, nil
+}
+
+// MetricOf finds the metric that thresholds and goals call so, among Metrics and others.
+func MetricOf(threshold string, others []string) (Metric, error) {
+	var found, names []string
+	for _, m := range Metrics {
+		others = append(slices.Clip(others), m.Name)
+	}
+	slices.Sort(others)
+	for _, metric := range slices.Compact(others) {
+		name := ThresholdName(metric)
+		names = append(names, name)
+		if name == threshold {
+			found = append(found, metric)
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return Metric{}, fmt.Errorf("%s is ambiguous: it is %s (consider: other names of the steps)", threshold, quoted(found))
+	case len(found) == 0 && Nearest(threshold, names) != "":
+		return Metric{}, fmt.Errorf("unknown metric %s (did you mean %s?)", threshold, Nearest(threshold, names))
+	case len(found) == 0:
+		return Metric{}, fmt.Errorf("unknown metric %s (want for example p99, failures, req_per_s, cpu_per_req or rss_peak)", threshold)
+	}
+	m, known := MetricByName(found[0])
+	if !known {
+		m = Metric{Name: found[0]}
+	}
+	return m, nil
 }
 
 func quoted(names []string) string {

@@ -36,8 +36,8 @@ type Process struct {
 	lastStart, lastEnd time.Duration
 }
 
-// Add takes the log's next collection.
-func (l *Log) Add(c *Cycle) {
+// Add takes the log's next collection, and returns the process that it is of.
+func (l *Log) Add(c *Cycle) *Process {
 	p := l.process(c)
 	before, end := p.Span, c.Start+c.Wall()
 	missing, paced := int64(0), time.Duration(0)
@@ -58,6 +58,7 @@ func (l *Log) Add(c *Cycle) {
 	p.LastN, p.lastStart, p.lastEnd = c.N, c.Start, max(p.lastEnd, end)
 	p.Procs, p.Said = c.Procs, c.Percent/100
 	p.Timeline.add(c, before, p.Began)
+	return p
 }
 
 // process finds a collection's process by its number and time: several may have written to

@@ -218,7 +218,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
 		why = "the build has an -overlay of its own"
 	} else {
-		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText}, ".go")
+		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go")
 		if err != nil {
 			return fmt.Errorf("inject the probe: %w", err)
 		}
@@ -327,6 +327,8 @@ var (
 	takeText string
 	//go:embed inject/cpu.go
 	cpuText string
+	//go:embed inject/ballast.go
+	ballastText string
 )
 
 // overlay returns the flag of go build that adds files to the package in dir, a path without

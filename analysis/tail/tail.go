@@ -98,6 +98,30 @@ func New(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (*Trial, erro
 	return t, nil
 }
 
+// Split parts the successful requests of a trial by their latency into those that met a collection and
+// those that met none. The error is the sequence's.
+func Split(times iter.Seq2[dyno.Times, error], cs []dyno.Collection) (met, clear *hist.Histogram, err error) {
+	met, clear = hist.New(), hist.New()
+	gc := newSpans(UnderWay(cs), math.MaxInt64/2)
+	for ts, err := range times {
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range ts.Done {
+			if ts.Failed != nil && ts.Failed[i] {
+				continue
+			}
+			due, done := time.Duration(ts.Due[i]), time.Duration(ts.Done[i])
+			if gc.meets(due, done) {
+				met.Add(done - due)
+			} else {
+				clear.Add(done - due)
+			}
+		}
+	}
+	return met, clear, nil
+}
+
 // clearByChance is the 99th percentile of latency, in seconds, with each request weighed by
 // its chance to meet no collection; NaN if it has none.
 func clearByChance(all *hist.Histogram, gc *spans) float64 {

@@ -242,3 +242,18 @@ func batches(rs []dyno.Request, err error) iter.Seq2[dyno.Times, error] {
 		}
 	}
 }
+
+// Split parts requests at a collection's ends, which count as met; failed ones are in neither part.
+func TestSplit(t *testing.T) {
+	ms := int64(time.Millisecond)
+	times := func(yield func(dyno.Times, error) bool) {
+		yield(dyno.Times{Due: []int64{0, 5 * ms, 9 * ms, 11 * ms, 21 * ms, 12 * ms}, Done: []int64{4 * ms, 10 * ms, 25 * ms, 12 * ms, 22 * ms, 13 * ms}, Failed: []bool{false, false, false, false, false, true}}, nil)
+	}
+	met, clear, err := Split(times, []dyno.Collection{{Start: 10 * time.Millisecond, End: 20 * time.Millisecond}})
+	if err != nil || met.Count() != 3 || clear.Count() != 2 {
+		t.Fatalf("%d met, %d did not, %v", met.Count(), clear.Count(), err)
+	}
+	if met.Max() != 16*time.Millisecond || clear.Max() != 4*time.Millisecond {
+		t.Errorf("the longest that met took %v, of the others %v", met.Max(), clear.Max())
+	}
+}

@@ -174,21 +174,30 @@ func noCollections(name string) error {
 
 // readTrace reads a file, or standard input where name is "-".
 func readTrace(cmd *cobra.Command, name string, each func(*gctrace.Cycle, []byte)) (gctrace.Text, error) {
-	var r io.Reader = cmd.InOrStdin()
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return gctrace.Text{}, err
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return gctrace.Text{}, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
-		}
-		r = f
+	r, done, err := openLog(cmd, name)
+	if err != nil {
+		return gctrace.Text{}, err
 	}
+	defer done()
 	text, err := gctrace.Read(r, each)
 	if err != nil {
 		return text, fmt.Errorf("read log: %w", err)
 	}
 	return text, nil
+}
+
+// openLog opens a file, or standard input where name is "-".
+func openLog(cmd *cobra.Command, name string) (r io.Reader, done func(), err error) {
+	if name == "-" {
+		return cmd.InOrStdin(), func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
+	}
+	return f, func() { f.Close() }, nil
 }

@@ -125,7 +125,7 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

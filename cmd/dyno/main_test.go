@@ -35,12 +35,13 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
-// the service svc as $SVC, services of which one instance can run in $SINGLE, serve, which starts a server at $URL, requests and profiles,
+// the service svc as $SVC, services of which one instance can run in $SINGLE, runs of a former version in $RUNS, serve, which starts a server at $URL, requests and profiles,
 // which make run directories, and collect, which takes what --otlp pushes.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
-	single, err := filepath.Abs("../../subject/testdata/single")
-	if err != nil {
+	single, err1 := filepath.Abs("../../subject/testdata/single")
+	runs, err2 := filepath.Abs(filepath.Join(formerRuns, "2bb5b5f"))
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
@@ -53,6 +54,7 @@ func TestScripts(t *testing.T) {
 			env.Vars = append(env.Vars, goEnv...)
 			env.Setenv("SVC", path)
 			env.Setenv("SINGLE", single)
+			env.Setenv("RUNS", runs)
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return nil

@@ -48,6 +48,12 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 			return errors.Join(err, release())
 		}
 	}
+	err = fill(cmd, hands, e, o, dir)
+	return o.conclude(cmd, dir, errors.Join(err, release()))
+}
+
+// fill runs the trials that a run directory lacks.
+func fill(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, dir *store.Dir) error {
 	noteLosses(cmd, dir)
 	missing := dir.Missing()
 	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
@@ -55,8 +61,8 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	var failed [2]error
 	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
 	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
-	err = conduct(cmd, hands, e, o, e.Planned()-len(missing), dir.Brief, dir.Add)
-	return o.conclude(cmd, dir, errors.Join(err, failed[0], failed[1], release()))
+	err := conduct(cmd, hands, e, o, e.Planned()-len(missing), dir.Brief, dir.Add)
+	return errors.Join(err, failed[0], failed[1])
 }
 
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
@@ -94,6 +100,14 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := prepare(cmd, hands, e); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return hands, release, nil
+}
+
+// prepare builds the subjects of a plan that are not yet built.
+func prepare(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment) (err error) {
 	if e.Subject.Source() {
 		b := progress.NewBuild(cmd.ErrOrStderr(), e.Subject.String())
 		hands.Building = b.Step
@@ -103,19 +117,22 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 		err = hands.PrepareAll(cmd.Context(), e)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, release())
+		return err
 	}
 	base := e.Levels()[0].String()
 	for _, s := range hands.OneProgram(cmd.Context(), e) {
 		notef(cmd, "%s", words.OneProgram(base, s.String()))
 	}
-	return hands, release, nil
+	return nil
 }
 
 // conduct runs the trials that are left, and shows the progress. known is the number of trials
 // that finished before, results are all that finished, sink gets a new one.
 func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
 	endDecided(hands, e, compare.Demands{NotWorse: o.failWorse}, results)
+	if o.enough != nil {
+		hands.Enough = o.enough
+	}
 	p := progress.NewTrials(cmd.ErrOrStderr(), e, known, hands.Least)
 	defer p.Close()
 	hands.Watch = p.Begin

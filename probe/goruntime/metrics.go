@@ -44,6 +44,7 @@ const (
 	mHeap        = "/memory/classes/heap/objects:bytes"
 	mTotal       = "/memory/classes/total:bytes"
 	mReleased    = "/memory/classes/heap/released:bytes"
+	mFree        = "/memory/classes/heap/free:bytes"
 	mGoroutines  = "/sched/goroutines:goroutines"
 
 	pauseHistogram   = "/sched/pauses/total/gc:seconds" // Go 1.22
@@ -128,7 +129,10 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 		w.known("alloc-B/s", at, (s.of(mAllocBytes)-w.last.of(mAllocBytes))/sec)
 	}
 	w.known("heap-B", at, s.of(mHeap))
-	w.known("mapped-B", at, s.of(mTotal)-s.of(mReleased))
+	mapped := s.of(mTotal) - s.of(mReleased)
+	w.known("mapped-B", at, mapped)
+	// What GOMEMLIMIT has to leave room for beside the heap (runtime/mgcpacer.go, memoryLimitHeapGoal).
+	w.known("overhead-B", at, mapped-s.of(mFree)-s.of(mHeap))
 	if s.of(mGoal) < gctrace.NoGoal {
 		w.points.Add("heap-goal-B", at, s[mGoal])
 	}

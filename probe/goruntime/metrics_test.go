@@ -77,6 +77,7 @@ gc/live-sum:bytes u %d
 gc/live-count:gc-cycles u %[6]d
 /gc/heap/tiny/allocs:objects u %[10]d
 /godebug/non-default-behavior/x:events u 0
+/memory/classes/heap/free:bytes u 500000
 /memory/classes/heap/objects:bytes u 2000000
 /memory/classes/heap/released:bytes u 1000000
 /memory/classes/total:bytes u 9000000
@@ -119,6 +120,9 @@ func TestRuntimeWatch(t *testing.T) {
 		}
 		if s := series(t, r, "mapped-B"); len(s.Value) < 5 || s.Value[0] != 8e6 {
 			t.Errorf("mapped %v", s.Value)
+		}
+		if s := series(t, r, "overhead-B"); len(s.Value) < 5 || s.Value[0] != 5.5e6 {
+			t.Errorf("overhead %v", s.Value)
 		}
 		if s := series(t, r, "heap-B"); len(s.Value) < 5 || s.Value[0] != 2e6 {
 			t.Errorf("heap %v", s.Value)

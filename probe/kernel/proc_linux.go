@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -81,6 +82,7 @@ type procWatch struct {
 	begun    bool
 	first    procfs.ProcStat
 	cpuFirst float64 // seconds
+	waited   float64 // for a CPU until then, seconds; below 0 if that is not known
 	last     procfs.ProcStat
 	cpuLast  float64
 	at       time.Duration // of the last sample
@@ -98,6 +100,7 @@ type procWatch struct {
 func (w *procWatch) begin() (err error) {
 	_, err = CPU(w.p.PID)
 	w.precise = err == nil
+	w.waited = waited(w.p.PID)
 	// Writing 5 resets the high-water mark (Linux, Documentation/filesystems/proc.rst). It
 	// fails for another user's process, and without CONFIG_PROC_PAGE_MONITOR.
 	w.fresh = !w.gentle && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.p.PID), []byte("5"), 0) == nil
@@ -220,6 +223,9 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if w.fds > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
 	}
+	if waited := waited(w.p.PID) - w.waited; waited >= 0 && w.waited >= 0 && cpu > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "cpu-wait-frac", Value: waited / (cpu + waited)})
+	}
 	if !w.precise {
 		r.Warnings.Add(dyno.WarnCoarse, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
 	}
@@ -249,4 +255,20 @@ func CPU(pid int) (float64, error) {
 		return 0, fmt.Errorf("read CPU clock: %w", err)
 	}
 	return float64(ts.Sec) + float64(ts.Nsec)/1e9, nil
+}
+
+// waited returns how long the threads of a process that live could run and waited for a CPU, in seconds:
+// the second number of /proc/PID/task/*/schedstat (Linux, Documentation/scheduler/sched-stats.rst).
+// It is below 0 if that cannot be read. Go's threads hardly ever end, so that little is forgotten.
+func waited(pid int) float64 {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	sum := -1.0
+	for _, file := range files {
+		text, err2 := os.ReadFile(file)
+		var ran, waited float64
+		if _, err = fmt.Sscan(string(text), &ran, &waited); err2 == nil && err == nil {
+			sum = max(sum, 0) + waited/1e9
+		}
+	}
+	return sum
 }

@@ -284,3 +284,14 @@ func seriesFrom(t *testing.T, r probe.Reading, metric string) dyno.Series {
 	t.Errorf("no series %s", metric)
 	return dyno.Series{}
 }
+
+// How long threads waited for a CPU is known of a process that is there, and of no other.
+func TestWaited(t *testing.T) {
+	before := waited(os.Getpid())
+	if before < 0 || waited(os.Getpid()) < before {
+		t.Errorf("this process has waited %v s, and less later", before)
+	}
+	if got := waited(1 << 30); got >= 0 {
+		t.Errorf("a process that is not there has waited %v s", got)
+	}
+}

@@ -73,6 +73,11 @@ func pictures(values []float64, name func(i int) string, n int) map[string]SVG {
 		names = append(names, name(len(names)))
 	}
 	out["stacks"] = Stacks(names, stacks, format)
+	var spots []Spot
+	for i := range len(values) {
+		spots = append(spots, Spot{name(i), name(i + 1), Extent{at(i), at(i + 1), at(i + 2)}, Extent{at(i + 3), at(i + 2), at(i + 1)}})
+	}
+	out["scatter"] = Scatter([]Cloud{{name(0), spots, true}, {name(1), spots[:len(spots)/2], false}, {Name: "empty"}}, name(2), name(3), format, format)
 	return out
 }
 
@@ -232,6 +237,12 @@ func TestGolden(t *testing.T) {
 	}}}, 0.01))
 	golden(t, "stacks.svg", Stacks([]string{"live heap", "program file", "not resident"}, []Stack{
 		{"GOGC=100", []float64{12 << 20, 7 << 20, 3 << 20}, 16 << 20}, {"GOGC=0", []float64{8 << 20, 7 << 20, 0}, nan}}, mib))
+	golden(t, "scatter.svg", Scatter([]Cloud{
+		{"GOGC", []Spot{
+			{"50", "GOGC=50", Extent{80 << 20, 75 << 20, 90 << 20}, Extent{50, 40, 60}}, {"100", "GOGC=100", Extent{110 << 20, nan, nan}, Extent{22, nan, nan}},
+			{"off", "GOGC=off", Extent{nan, nan, nan}, Extent{0, 0, 0}}}, true},
+		{"measured", []Spot{{"", "GOGC=100, measured", Extent{Value: 112 << 20}, Extent{Value: 21}}}, false},
+	}, "RSS peak", "GC CPU", mib, plain))
 	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))
 }
 

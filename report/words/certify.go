@@ -70,7 +70,7 @@ func Certified(c *certify.Certificate) (lines []string) {
 		if !math.IsNaN(s.Ratio) {
 			measured = fmt.Sprintf("; median of what was measured: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
 		}
-		lines = append(lines, fmt.Sprintf("%s: found in %d of %s%s%s.", upper(Planted(s.Change)), s.Found, layout.Count(s.Runs, "run"), between(s), measured))
+		lines = append(lines, fmt.Sprintf("%s: found in %d of %s%s%s.", Upper(Planted(s.Change)), s.Found, layout.Count(s.Runs, "run"), between(s), measured))
 	}
 	var below []string
 	for _, l := range c.Limits() {
@@ -101,7 +101,8 @@ func firstFailure(c *certify.Certificate) string {
 	return first
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+// Upper begins a sentence.
+func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // between is the interval of a share. What happened never or always is bounded on one side.
 func between(s certify.Share) string {

@@ -18,8 +18,8 @@ var commands = []struct {
 	title string
 	names []string
 }{
-	{"Measure", []string{"run", "bench", "load", "watch", "demo"}},
-	{"Read", []string{"report", "compare", "profile", "gc", "view"}},
+	{"Measure", []string{"run", "tune", "bench", "load", "watch", "demo"}},
+	{"Read", []string{"report", "compare", "predict", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "schema", "certify", "man"}},
 }
 
@@ -37,7 +37,9 @@ var flags = []struct {
 }
 
 // owners are the commands that a flag of this name is of itself, in none of the groups.
-var owners = map[string][]string{"requests": {"gc", "report"}, "baseline": {}, "duration": {"watch", "bench"}, "addr": {"view"}}
+var owners = map[string][]string{
+	"requests": {"gc", "report", "predict"}, "baseline": {}, "duration": {"watch", "bench", "predict"}, "addr": {"view"}, "limit": {"predict"},
+}
 
 // Set groups the commands of root and the flags of each, and adds dyno man and the topics.
 func Set(root *cobra.Command) {

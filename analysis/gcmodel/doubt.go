@@ -1,0 +1,91 @@
+package gcmodel
+
+import (
+	"math"
+	"slices"
+)
+
+// Bounds within which the published errors hold.
+const (
+	leastCycles = 15
+	leastLive   = 16 * MiB
+	mostGC      = 0.2  // of the CPU time
+	mostSwing   = 0.12 // standard deviation of the live heap by its mean
+	mostDrift   = 0.1  // of the live heap from the first half of the cycles to the second
+	leastRoom   = 0.2  // from the marked heap to the goal of a limit, by the marked heap
+	farthest    = 5
+)
+
+// doubts lists why a prediction from the window may be wrong.
+func (f *facts) doubts(s Setting, r *replayed, gc, bytes float64) (ds []Doubt) {
+	add := func(d Doubt, is bool) {
+		if is {
+			ds = append(ds, d)
+		}
+	}
+	far := bytes / f.allocated()
+	add(FewCycles, len(f.Cycles) < leastCycles)
+	add(SmallHeap, s.scale()/f.scale()*mean(f.live) < leastLive)
+	add(Phases, f.phases())
+	add(MuchGC, f.GCCPU/f.CPU > mostGC || gc > mostGC)
+	add(Clamped, f.clamped && bytes > f.allocated())
+	add(NearCliff, r.limited > 0.5 && r.least < leastRoom)
+	add(FarAway, far > farthest || far < 1.0/farthest)
+	add(NoOverhead, s.Limit > 0 && !(f.Overhead >= 0))
+	return ds
+}
+
+// phases reports whether the live heap grew, or went up and down.
+func (f *facts) phases() bool {
+	n := len(f.live)
+	if n < 4 {
+		return false
+	}
+	sort := slices.Sorted(slices.Values(f.live))
+	spread := (sort[n*9/10] - sort[n/10]) / 2.56 // as of a normal distribution
+	m := mean(f.live)
+	drift := mean(f.live[n/2:]) - mean(f.live[:n/2])
+	fuzz := 0.0
+	if !f.Cycles[0].Exact {
+		fuzz = MiB
+	}
+	return max(spread-fuzz, 0) > mostSwing*m || max(math.Abs(drift)-fuzz, 0) > mostDrift*m
+}
+
+// sampling is the standard error of the mean live heap, by its mean: how well the window knows it.
+func (f *facts) sampling() float64 {
+	m, sum := mean(f.live), 0.0
+	for _, x := range f.live {
+		sum += (x - m) * (x - m)
+	}
+	n := float64(len(f.live))
+	return math.Sqrt(sum/n) / m / math.Sqrt(n)
+}
+
+// spread is the standard deviation of the logarithm of each error, beside what the window knows of itself.
+type spread struct{ cycles, gcCPU, cpu, heap, rss float64 }
+
+// Errors at settings that were not measured, see doc/method/tuning.md.
+var (
+	byGOGC  = spread{0.04, 0.12, 0.05, 0.035, 0.035}
+	byLimit = spread{0.08, 0.15, 0.05, 0.035, 0.03}
+	byCliff = spread{0.25, 0.3, 0.15, 0.06, 0.04}
+)
+
+// doubted is by how much each doubt widens the spread.
+var doubted = map[Doubt]float64{FewCycles: 1.5, SmallHeap: 4, Phases: 3, MuchGC: 2, Clamped: 2, FarAway: 1.5, NoOverhead: 1.5}
+
+func spreads(ds []Doubt, limited bool) spread {
+	s := byGOGC
+	if limited {
+		s = byLimit
+	}
+	if slices.Contains(ds, NearCliff) {
+		s = byCliff
+	}
+	by := 1.0
+	for _, d := range ds {
+		by = max(by, doubted[d])
+	}
+	return spread{by * s.cycles, by * s.gcCPU, by * s.cpu, by * s.heap, by * s.rss}
+}

@@ -1,0 +1,247 @@
+package gcmodel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A Model predicts from what was measured. Its zero value knows nothing.
+type Model struct {
+	windows []*facts
+	cached  float64 // bytes of each cycle that the pacer counts and the program does not allocate
+	price   float64 // what a collection costs, by what the runtime books; 0 if only one setting is known
+}
+
+// Fit makes a model of windows that were measured with the same service and load. Windows without a
+// collection say nothing. With two settings or more it knows what a collection costs beside
+// what the runtime books, by the CPU time of requests at different numbers of collections.
+func Fit(ws ...Window) *Model {
+	m := &Model{}
+	for _, w := range ws {
+		if len(w.Cycles) > 0 && w.Requests > 0 {
+			m.windows = append(m.windows, study(w))
+		}
+	}
+	m.price = price(m.windows)
+	m.cached = cached(m.windows)
+	return m
+}
+
+// mostCached bounds what Ps may have cached.
+const mostCached = 4 * MiB
+
+// cached is what the pacer counts of a cycle beyond what is allocated. It counts a span of which a P takes
+// hold as a whole, each time anew (runtime/mcache.go, refill): some 1 MiB, whatever is allocated, so
+// that it is much of a short cycle. Windows with many short cycles know it best.
+func cached(ws []*facts) float64 {
+	sum, weights := 0.0, 0.0
+	for _, f := range ws {
+		n := float64(len(f.Cycles))
+		if by := f.counted() - f.Alloc/n; !math.IsNaN(by) {
+			weight := n * n / (f.counted() * f.counted()) // the window begins and ends within a cycle
+			sum += weight * by
+			weights += weight
+		}
+	}
+	if weights == 0 {
+		return 0
+	}
+	return min(max(sum/weights, 0), mostCached)
+}
+
+// The price of a collection by the CPU time that the runtime books for it. Sweeping, write
+// barriers and cold caches are booked as the program's. It was 1.2 to 1.9 in workloads of
+// several kinds (doc/method/tuning.md).
+const (
+	usualPrice  = 1.4
+	mostPrice   = 2.5
+	priceSpread = 0.3 // standard deviation over workloads
+)
+
+// price regresses the CPU time of a request on its collections' CPU time, if settings differ enough.
+func price(ws []*facts) float64 {
+	var xs, ys []float64
+	for _, w := range ws {
+		if x, y := w.GCCPU/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
+			xs, ys = append(xs, x), append(ys, y)
+		}
+	}
+	if len(xs) < 2 || slices.Max(xs) < 1.5*slices.Min(xs) {
+		return 0
+	}
+	mx, my := mean(xs), mean(ys)
+	xy, xx := 0.0, 0.0
+	for i := range xs {
+		xy += (xs[i] - mx) * (ys[i] - my)
+		xx += (xs[i] - mx) * (xs[i] - mx)
+	}
+	return min(max(xy/xx, 1), mostPrice)
+}
+
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
+}
+
+// Predict predicts a setting. Of several windows the nearer ones weigh more.
+func (m *Model) Predict(s Setting) Prediction {
+	if len(m.windows) == 0 {
+		return unknown(s)
+	}
+	type part struct {
+		Prediction
+		weight float64
+	}
+	var parts []part
+	total := 0.0
+	for _, f := range m.windows {
+		p, bytes := m.from(f, s)
+		far := math.Abs(math.Log(bytes / f.allocated()))
+		w := 1 / ((far + 0.02) * (far + 0.02)) * float64(len(f.Cycles))
+		parts = append(parts, part{p, w})
+		total += w
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.weight, a.weight) })
+	p := parts[0].Prediction // its doubts are those of the nearest
+	for _, e := range []func(*Prediction) *Estimate{
+		func(p *Prediction) *Estimate { return &p.Cycles }, func(p *Prediction) *Estimate { return &p.GCCPU },
+		func(p *Prediction) *Estimate { return &p.CPU }, func(p *Prediction) *Estimate { return &p.HeapPeak },
+		func(p *Prediction) *Estimate { return &p.RSSPeak }, func(p *Prediction) *Estimate { return &p.Marking },
+	} {
+		log, lo, hi, sum := 0.0, 0.0, 0.0, 0.0
+		for i := range parts {
+			x := e(&parts[i].Prediction)
+			if w := parts[i].weight / total; x.Value > 0 {
+				log += w * math.Log(x.Value)
+				lo += w * math.Log(x.Lo/x.Value)
+				hi += w * math.Log(x.Hi/x.Value)
+				sum += w
+			}
+		}
+		if to := e(&p); sum > 0 {
+			v := math.Exp(log / sum)
+			*to = Estimate{v, v * math.Exp(lo/sum), v * math.Exp(hi/sum)}
+		}
+	}
+	return p
+}
+
+func unknown(s Setting) Prediction {
+	e := Estimate{math.NaN(), math.NaN(), math.NaN()}
+	return Prediction{Setting: s, Cycles: e, GCCPU: e, CPU: e, HeapPeak: e, RSSPeak: e, Marking: e, Doubts: []Doubt{FewCycles}}
+}
+
+// never predicts a setting without collections, whose heap grows as long as the window lasts.
+func (m *Model) never(f *facts, s Setting) Prediction {
+	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
+	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
+	sd := spreads(p.Doubts, false)
+	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.HeapPeak = around(peak, sd.heap)
+	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
+	return p
+}
+
+// work is how much more than in the window is marked in a collection.
+func (f *facts) work(s Setting) float64 {
+	live := mean(f.live)
+	return (s.scale()/f.scale()*live + f.stacks) / (live + f.stacks)
+}
+
+// alloc is what is allocated while the heap grows by some bytes, as the pacer counts.
+func (m *Model) alloc(bytes float64) float64 {
+	return max(bytes-m.cached, bytes/4)
+}
+
+// allocated is what the heap grew by from one collection to the next.
+func (f *facts) allocated() float64 { return f.whole.bytes * f.bytes }
+
+// from predicts a setting from one window, and the bytes from one collection to the next.
+func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
+	if math.IsInf(s.GOGC, 1) && s.Limit == 0 {
+		return m.never(f, s), f.Alloc
+	}
+	k := f.work(s)
+	r := f.replay(s)
+	bytes := r.bytes * f.bytes
+	n := float64(len(f.Cycles))
+	cycles := n * m.alloc(f.allocated()) / m.alloc(bytes)
+	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
+	p := Prediction{Setting: s, Limited: r.limited > 0.5}
+	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.GCCPU > 0.5*f.Procs*f.Elapsed
+	if p.Spiral && mark > 0 {
+		cycles = min(cycles, f.Elapsed/mark)
+	}
+	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
+	gc := k * f.GCCPU * cycles / n
+	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
+	grown := (peak - f.heapPeak()) * (1 + f.slope)
+	p.Doubts = f.doubts(s, &r, gc/cpu, bytes)
+	sd := spreads(p.Doubts, p.Limited)
+	count := 0.41 * math.Hypot(1/n, 1/max(cycles, 1)) // a window begins and ends somewhere between two collections
+	some := f.sampling()
+	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
+	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
+	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(gc-f.GCCPU)/cpu))
+	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
+	p.RSSPeak = around(f.RSSPeak+grown, math.Hypot(sd.rss, some*peak/(f.RSSPeak+grown)))
+	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))
+	return p, bytes
+}
+
+const (
+	spiralRoom  = 0.05 // the goal is so little above the marked heap
+	spiralShare = 0.8  // a collection is under way so much of the time
+)
+
+func (m *Model) priceOf() float64 {
+	if m.price > 0 {
+		return m.price
+	}
+	return usualPrice
+}
+
+func (m *Model) priceError() float64 {
+	if m.price > 0 {
+		return priceSpread / 2
+	}
+	return priceSpread
+}
+
+func (f *facts) meanOf(x func(*Cycle) float64) float64 {
+	sum := 0.0
+	for i := range f.Cycles {
+		sum += x(&f.Cycles[i])
+	}
+	return sum / float64(len(f.Cycles))
+}
+
+// around is an interval of 90 % about a value, sd being the standard deviation of its logarithm.
+func around(v, sd float64) Estimate {
+	by := math.Exp(1.645 * sd)
+	return Estimate{v, v / by, v * by}
+}
+
+// Cliff returns the smallest GOMEMLIMIT in bytes under which a GOGC is no spiral, with the live heap
+// scaled by a factor, 0 for 1; NaN if it is not known.
+func (m *Model) Cliff(gogc, live float64) float64 {
+	if len(m.windows) == 0 {
+		return math.NaN()
+	}
+	lo, hi := float64(MiB), 0.0
+	for _, f := range m.windows {
+		hi = max(hi, 4*Setting{Live: live}.scale()*(f.heapPeak()+f.overhead()))
+	}
+	for hi-lo > MiB/4 {
+		limit := (lo + hi) / 2
+		if m.Predict(Setting{gogc, limit, live}).Spiral {
+			lo = limit
+		} else {
+			hi = limit
+		}
+	}
+	return hi
+}

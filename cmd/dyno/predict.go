@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/gcmodel"
+	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/findings/predict"
+	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/prediction"
+)
+
+type predictFlags struct {
+	gogc, limits      string
+	live              float64
+	group             string
+	gctrace           string
+	requests          int64
+	duration          time.Duration
+	gogcWas, limitWas string
+	full              bool
+	format
+}
+
+func newPredict() *cobra.Command {
+	var o predictFlags
+	cmd := &cobra.Command{
+		Use:   "predict [DIR]",
+		Short: "Predict what other GOGC and GOMEMLIMIT would cost",
+		Long: `Predict says what garbage collection would cost under settings that were not
+measured: how often it would run, its CPU time, and the peaks of heap and resident
+memory, each with an interval of 90%. It replays the collections of a run through
+the rules of the runtime's pacer, and measures nothing.
+
+    dyno predict dyno-runs/sessions-20261121-101500
+    dyno predict DIR --gogc 60,80 --limit none,200MiB     these settings
+    dyno predict DIR --live 1.25                          with a live heap 25% larger
+    dyno predict DIR --format html > predicted.html
+
+One setting is enough, with 15 collections or more; with two it is also known what
+a collection costs beside what the runtime books. It works on the log of a service
+elsewhere, too, which has run with GODEBUG=gctrace=1 (,gcpacertrace=1 for sizes to
+the byte); without --requests figures are per minute:
+
+    dyno predict --gctrace gc.log --requests 180000 --duration 1h --gogc-was 200`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !typed(cmd, "requests") { // DYNO_REQUESTS and DYNO_DURATION are of a load
+				o.requests = 0
+			}
+			if !typed(cmd, "duration") {
+				o.duration = 0
+			}
+			return o.run(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.gogc, "gogc", "", "predict these `values` of GOGC, such as 50,75,off (default 10 to 1600 and off)")
+	fs.StringVar(&o.limits, "limit", "", "predict these `values` of GOMEMLIMIT, such as none,200MiB (default some from where it turns bad)")
+	fs.Float64Var(&o.live, "live", 1, "with a live heap that is the measured one times this `factor`")
+	fs.StringVar(&o.group, "group", "", "of a run that varies more than GOGC and GOMEMLIMIT: the other `levels`, such as rev=main (default the baseline's)")
+	fs.StringVar(&o.gctrace, "gctrace", "", "predict from the log `file` of a program that ran with GODEBUG=gctrace=1; - is standard input")
+	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests that were answered in the time of the log")
+	fs.DurationVar(&o.duration, "duration", 0, "`time` in which so many were answered, if it is not that of the log")
+	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, where dyno did not set it (default 100)")
+	fs.StringVar(&o.limitWas, "limit-was", "", "`value` of GOMEMLIMIT that was in force (default none)")
+	o.format.flags(fs, "of the result: text, json or html", "text", "json", "html")
+	fs.BoolVarP(&o.full, "full", "v", false, "print all, not one screen")
+	return cmd
+}
+
+func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
+	q, err := o.question()
+	if err != nil {
+		return err
+	}
+	read, err := o.options()
+	if err != nil {
+		return err
+	}
+	if err := o.check(cmd, args); err != nil {
+		return err
+	}
+	var s *predict.Source
+	if o.gctrace != "" {
+		s, err = o.readLog(cmd, read)
+	} else {
+		s, err = o.readRun(cmd, args[0], read)
+	}
+	if err != nil {
+		return err
+	}
+	f := s.Forecast(s.Fit(), q)
+	w := cmd.OutOrStdout()
+	switch o.form() {
+	case "json":
+		return report.JSON(w, prediction.JSON(f))
+	case "html":
+		return prediction.HTML(w, f)
+	}
+	look := lookOf(w)
+	look.Full = o.full
+	return prediction.Text(w, f, look)
+}
+
+func (o *predictFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case o.gctrace == "" && len(args) == 0:
+		return flags.Mistakef("which run? (consider: dyno predict dyno-runs/NAME, or --gctrace FILE for a log)")
+	case o.gctrace != "" && len(args) > 0:
+		return flags.Mistakef("--gctrace predicts from a log, and %s is a run: only one of them can be had", args[0])
+	case o.gctrace == "" && (o.requests != 0 || o.duration != 0):
+		return flags.Mistakef("--requests and --duration are of a log (consider: --gctrace FILE); a run has its own")
+	case o.gctrace != "" && o.group != "":
+		return flags.Mistakef("--group is of a run; a log has one")
+	case o.requests < 0 || o.duration < 0:
+		return flags.Mistakef("--requests and --duration are not negative")
+	case o.duration > 0 && o.requests == 0:
+		return flags.Mistakef("--duration says in which time --requests were answered, and these are missing")
+	}
+	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && o.form() == "html" && term.IsTerminal(int(f.Fd())) {
+		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > predicted.html)", cmd.CommandPath())
+	}
+	return nil
+}
+
+// question is what the flags ask for.
+func (o *predictFlags) question() (q predict.Question, err error) {
+	if !(o.live > 0 && o.live <= 1000) {
+		return q, flags.Mistakef("--live %v: want a factor, such as 1.25", o.live)
+	}
+	q.Live = o.live
+	for text := range listed(o.gogc) {
+		x, err := predict.ParseGOGC(text)
+		if err != nil {
+			return q, flags.Mistakef("--gogc: %w", err)
+		}
+		q.GOGC = append(q.GOGC, x)
+	}
+	for text := range listed(o.limits) {
+		x, err := parseLimit(text)
+		if err != nil {
+			return q, flags.Mistakef("--limit: %w", err)
+		}
+		q.Limits = append(q.Limits, x)
+	}
+	return q, nil
+}
+
+// listed are the parts of a list with commas; there are none in "".
+func listed(list string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		if list == "" {
+			return
+		}
+		for part := range strings.SplitSeq(list, ",") {
+			if !yield(strings.TrimSpace(part)) {
+				return
+			}
+		}
+	}
+}
+
+// parseLimit reads a value of GOMEMLIMIT, of which off and none are no limit.
+func parseLimit(text string) (float64, error) {
+	if text == "off" {
+		return 0, nil
+	}
+	n, err := dyno.ParseSize(text)
+	return float64(n), err
+}
+
+// options say what really was in force.
+func (o *predictFlags) options() (read predict.Options, err error) {
+	read.Group = o.group
+	if o.gogcWas != "" {
+		x, err := predict.ParseGOGC(o.gogcWas)
+		if err != nil {
+			return read, flags.Mistakef("--gogc-was: %w", err)
+		}
+		read.GOGC = &x
+	}
+	if o.limitWas != "" {
+		x, err := parseLimit(o.limitWas)
+		if err != nil {
+			return read, flags.Mistakef("--limit-was: %w", err)
+		}
+		read.Limit = &x
+	}
+	return read, nil
+}
+
+func (o *predictFlags) readRun(cmd *cobra.Command, path string, read predict.Options) (*predict.Source, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file, not a run directory (consider: --gctrace %[1]s)", path)
+	}
+	dir, err := readNoted(cmd, path)
+	if err != nil {
+		return nil, err
+	}
+	return predict.Read(dir, read)
+}
+
+func (o *predictFlags) readLog(cmd *cobra.Command, read predict.Options) (*predict.Source, error) {
+	l := predict.Log{Name: o.gctrace, Requests: float64(o.requests), Duration: o.duration, Told: gcmodel.Setting{GOGC: 100}}
+	if read.GOGC != nil {
+		l.Told.GOGC = *read.GOGC
+	}
+	if read.Limit != nil {
+		l.Told.Limit = *read.Limit
+	}
+	in, done, err := openLog(cmd, o.gctrace)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if o.gctrace == "-" {
+		l.Name = "standard input"
+	}
+	s, err := predict.ReadLog(in, l)
+	if errors.Is(err, predict.ErrNothing) && err.Error() == predict.ErrNothing.Error() {
+		return nil, noCollections(o.gctrace)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("predict from %s: %w", l.Name, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/gcmodel"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report/tuned"
+	"github.com/dynolab/dyno/tune"
+)
+
+type tuneFlags struct {
+	goal     string
+	subject  []string
+	price    float64
+	gain     string
+	reserve  string
+	total    time.Duration
+	headroom bool
+	try      []string
+	patch    string
+	print    bool
+	dir      string
+	format
+}
+
+// leastTotal is the shortest tuning: two launches of today's setting, and some blocks of three.
+const leastTotal = 10 * time.Second
+
+func newTune() *cobra.Command {
+	var p flags.Set
+	var o tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune [TARGET] [flags] [-- ARGUMENT...]",
+		Short: "Say which GOGC and GOMEMLIMIT to set, and prove it",
+		Long: `Tune measures a service as it runs today, predicts what other settings of the garbage
+collector would do, writes that down, and measures the most promising ones side by side
+with today's. It recommends a setting only if it is measured to be better, and "keep
+what you have" otherwise. TARGET is as of dyno run.
+
+    dyno tune ./cmd/server -- -addr '{{.Addr}}'
+    dyno tune ./cmd/server --goal 'min cpu_per_req' --subject-to 'rss_peak < 400MiB'
+    dyno tune -f dyno.yaml --limit memory=512MiB --subject-to 'p99 < 30ms' --total 10m
+    dyno tune -f dyno.yaml --headroom --try GOMAXPROCS,pgo
+    dyno tune dyno-runs/server-tune-20261121-101500 --patch kubernetes
+
+Without --goal the goal is one sum: CPU time per request and peak memory, in per cent of
+today's, where 1% of memory may cost 0.5% of CPU time (--memory-price). Limits, and GOGC=off
+with one, are tried only where memory is reserved for the service: by --limit memory=, a level
+of limit.memory, or --reserve. Of a plan with several settings the first is today's.
+
+The directory has a run for each stage, which dyno report, compare and view read: 1-today,
+2-candidates, 3-more, 4-headroom; predictions.json was written before 2-candidates began.
+Ctrl-C keeps what was measured.
+
+KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build by the CPU profile of
+today's setting), or a factor of --vary with a level: go=1.27.4, GOEXPERIMENT=nogreenteagc.`,
+		Args: oneTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.patch != "" {
+				return printPatch(cmd.OutOrStdout(), args, o.patch)
+			}
+			e, err := planned(cmd, &p, args, false)
+			if err != nil {
+				return err
+			}
+			t, err := newTuner(cmd, e, &o)
+			if err != nil {
+				return err
+			}
+			if o.print {
+				return t.printPlan()
+			}
+			return t.tune()
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.goal, "goal", "", "what is to be best: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
+	fs.StringArrayVar(&o.subject, "subject-to", nil, "`limit` that must hold, such as 'rss_peak < 400MiB' or 'change(p99) < 5%'; may be repeated, replaces the plan's thresholds")
+	fs.Float64Var(&o.price, "memory-price", tune.DefaultPrice, "without --goal: what 1% of peak memory may cost, in per cent of CPU time, a `number`")
+	fs.StringVar(&o.gain, "gain", "2%", "what a setting has to gain to be worth a change, a `share`")
+	fs.StringVar(&o.reserve, "reserve", "", "`size` of the memory that the service has for itself, such as a container's limit where this machine sets none (default --limit memory=)")
+	fs.DurationVar(&o.total, "total", 5*time.Minute, "most `time` for all trials, without builds")
+	fs.BoolVar(&o.headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
+	fs.StringSliceVar(&o.try, "try", nil, "`kinds` of settings beside the collector's, such as GOMAXPROCS,pgo,go=1.27.4")
+	fs.StringVar(&o.patch, "patch", "", "print the change of the tuning in the directory TARGET for env, docker, kubernetes or systemd, a `kind`, and measure nothing")
+	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
+	fs.StringVar(&o.dir, "out", "", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)")
+	o.format.flags(fs, "of the result: text or json", "text", "json")
+	p.LoadFlags(fs)
+	p.SubjectFlags(fs)
+	p.PublishedFlags(fs)
+	return cmd
+}
+
+// newTuner checks what is asked for.
+func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, error) {
+	for _, name := range []string{"repeat", "within"} {
+		if typed(cmd, name) {
+			return nil, flags.Mistakef("--%s is of one run, and a tuning decides itself how long each takes (consider: --total)", name)
+		}
+	}
+	switch {
+	case !e.Subject.Launched():
+		return nil, flags.Mistakef("%s runs already, and a tuning launches it with other settings (consider: the package of the service)", &e.Subject)
+	case e.Slice > 0:
+		return nil, flags.Mistakef("a tuning takes launches, not slices of one process (consider: a plan without slice)")
+	case e.Load.Command != "" || e.Load.None:
+		return nil, flags.Mistakef("a tuning takes dyno's own load")
+	case o.total < leastTotal:
+		return nil, flags.Mistakef("--total %v is too short for a tuning (want at least %v)", dyno.Duration(o.total), dyno.Duration(leastTotal))
+	}
+	t := &tuner{cmd: cmd, flags: o, plan: tune.Common(e), baseline: e.Levels()[0]}
+	t.Schedule = tune.Schedule{Total: o.total, Headroom: o.headroom}
+	if err := t.pose(e); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// pose makes the problem of plan and flags.
+func (t *tuner) pose(e *dyno.Experiment) error {
+	o, p := t.flags, &t.problem
+	var err error
+	p.Others = e.MetricNames()
+	if p.Goal, err = tune.ParseGoal(o.goal, p.Others); err != nil {
+		return flags.Mistakef("--goal: %w", err)
+	}
+	switch {
+	case o.price < 0:
+		return flags.Mistakef("--memory-price %g: want 0 or more", o.price)
+	case !p.Goal.Sum() && typed(t.cmd, "memory-price"):
+		return flags.Mistakef("--memory-price is for the sum of CPU time and memory, and --goal %q has no memory in it (consider: one of them)", o.goal)
+	case p.Goal.Sum():
+		p.Goal.Price = o.price
+	}
+	p.Constraints = e.Thresholds
+	if typed(t.cmd, "subject-to") {
+		if p.Constraints, err = parseThresholds(o.subject); err != nil {
+			return flags.Mistakef("--subject-to: %w", err)
+		}
+	}
+	if mistake := dyno.CheckThresholds(p.Constraints, p.Others); mistake != nil {
+		return flags.Mistakef("--subject-to: %s", mistake.Msg)
+	}
+	margin, err := dyno.ParseFraction(o.gain)
+	if err != nil || margin <= 0 || margin >= 1 {
+		return flags.Mistakef("--gain %s: want a share, for example 2%%", o.gain)
+	}
+	p.Margin = float64(margin)
+	trial := e.Trial(t.baseline)
+	if p.Reserved, err = t.reserved(trial.Limits.Memory); err != nil {
+		return err
+	}
+	if err := t.today(trial.Subject.Env); err != nil {
+		return err
+	}
+	p.Most = t.Schedule.Settings()
+	return t.extras(trial)
+}
+
+func (t *tuner) reserved(limit dyno.Size) (float64, error) {
+	if t.flags.reserve == "" {
+		return float64(limit), nil
+	}
+	size, err := dyno.ParseSize(t.flags.reserve)
+	if err != nil {
+		return 0, flags.Mistakef("--reserve: %w", err)
+	}
+	if limit > 0 && size > limit {
+		return 0, flags.Mistakef("--reserve %v is more than the limit of the service's memory, %v", size, limit)
+	}
+	return float64(size), nil
+}
+
+// today spells what the collector is told today: by the plan, or by dyno's own environment, which the service has, too.
+func (t *tuner) today(env map[string]string) error {
+	told := func(name, otherwise string) string {
+		if v, ok := env[name]; ok && v != "" {
+			return v
+		}
+		if v := os.Getenv(name); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	p := &t.problem
+	gogc, limit := told("GOGC", "100"), told("GOMEMLIMIT", "off")
+	if p.Collector.GOGC = gcmodel.Off; gogc != "off" {
+		v, err := strconv.Atoi(gogc)
+		if err != nil {
+			return flags.Mistakef("GOGC=%s is no number (want for example 100 or off)", gogc)
+		}
+		if v >= 0 {
+			p.Collector.GOGC = float64(v)
+		}
+	}
+	if limit != "off" {
+		size, err := dyno.ParseSize(limit)
+		if err != nil {
+			return flags.Mistakef("GOMEMLIMIT: %w", err)
+		}
+		p.Collector.Limit = float64(size)
+	}
+	p.Today = slices.DeleteFunc(slices.Clone(t.baseline), func(l dyno.Level) bool { return l.Factor == "GOGC" || l.Factor == "GOMEMLIMIT" })
+	p.Today = append(p.Today, dyno.Level{Factor: "GOGC", Value: gogc})
+	if p.Collector.Limit > 0 || p.Reserved > 0 {
+		p.Today = append(p.Today, dyno.Level{Factor: "GOMEMLIMIT", Value: limit})
+	}
+	return nil
+}
+
+// extras reads --try.
+func (t *tuner) extras(trial dyno.Trial) error {
+	add := func(axis, factor, value string) {
+		t.problem.Try = append(t.problem.Try, tune.Extra{Axis: axis, Levels: dyno.Setting{{Factor: factor, Value: value}}})
+	}
+	for _, text := range t.flags.try {
+		name, value, given := strings.Cut(text, "=")
+		switch {
+		case text == "pgo":
+			if !trial.Subject.Source() {
+				return flags.Mistakef("--try pgo builds the service, and %s is built already (consider: its package)", &trial.Subject)
+			}
+			t.pgo = true
+			t.problem.Try = append(t.problem.Try, tune.Extra{Axis: "pgo", Levels: pgoLevels("/")}) // the profile is not yet there
+		case text == "GOMAXPROCS":
+			for _, n := range tune.Procs(trial.Subject.Env["GOMAXPROCS"], runtime.NumCPU(), trial.Limits.CPU) {
+				add(text, text, strconv.Itoa(n))
+			}
+		case !given || value == "":
+			return flags.Mistakef("--try %s: want GOMAXPROCS, pgo, or a factor and its level, such as go=1.27.4", text)
+		default:
+			add(name, name, value)
+		}
+	}
+	for _, x := range t.problem.Try {
+		e := *t.plan
+		e.Settings = []dyno.Setting{t.problem.Today, slices.Concat(t.problem.Today, x.Levels)}
+		if err := lab.Check(&e); err != nil {
+			return flags.Mistakef("--try: %w", err)
+		}
+	}
+	return nil
+}
+
+// printPatch prints a patch of a tuning that is over.
+func printPatch(w io.Writer, args []string, kind string) error {
+	if !slices.Contains(tuned.PatchKinds, kind) {
+		return flags.Mistakef("--patch %s: want %s", kind, strings.Join(tuned.PatchKinds, ", "))
+	}
+	if len(args) != 1 {
+		return flags.Mistakef("--patch prints the change of a tuning (consider: its directory, as in dyno tune DIR --patch %s)", kind)
+	}
+	for _, p := range tuned.Patches("", nil, "") {
+		if p.Kind != kind {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(args[0], "patch", p.File))
+		if errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(args[0], "tune.json")); err != nil {
+				return flags.Mistakef("%s is no directory of a tuning", args[0])
+			}
+			return fmt.Errorf("%s has no patch: its advice is to keep what you have", args[0])
+		}
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package prediction
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/findings/predict"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
+)
+
+// bytesOf prints a size in three digits.
+func bytesOf(x float64) string { return each("-B")(x) }
+
+// mostNamed are settings that a heading names.
+const mostNamed = 5
+
+// heading says what predictions are made from, a paragraph each.
+func heading(f *predict.Forecast) (lines []string) {
+	cycles, trials := 0, 0
+	var settings []string
+	for i := range f.Pooled {
+		w := &f.Pooled[i]
+		cycles += len(w.Cycles)
+		trials += len(w.Trials)
+		settings = append(settings, predict.Name(w.Setting))
+	}
+	from := layout.Count(trials, "trial")
+	if f.Log {
+		from = "the log"
+	}
+	of := words.List(settings)
+	if len(settings) > mostNamed {
+		of = layout.Count(len(settings), "setting")
+	}
+	with := ""
+	if f.Group != "" {
+		with = " with " + layout.Clean(f.Group)
+	}
+	lines = append(lines, fmt.Sprintf("%s, predicted from %s of %s%s: %s in %v", layout.Clean(f.Name), from, of, with,
+		layout.Count(cycles, "collection"), time.Duration(f.Elapsed*1e9).Round(time.Second/100)))
+	if len(f.About) > 0 {
+		lines = append(lines, strings.Join(f.About, "; "))
+	}
+	w := &f.Pooled[0]
+	for i := range f.Pooled {
+		if len(w.Cycles) == 0 {
+			w = &f.Pooled[i]
+		}
+	}
+	said := []string{fmt.Sprintf("live heap %s, without what is allocated while it is marked", bytesOf(w.Live()*f.Live))}
+	if f.Live != 1 {
+		said[0] = fmt.Sprintf("live heap %s, %.4g times that measured", bytesOf(w.Live()*f.Live), f.Live)
+	}
+	if each := w.Alloc / w.Requests; known(each) {
+		said = append(said, fmt.Sprintf("%s allocated per %s", bytesOf(each), f.Per))
+	}
+	if known(w.GCCPU / w.CPU) {
+		said = append(said, fmt.Sprintf("collections take %s%% of the CPU time", layout.Share(w.GCCPU/w.CPU)))
+	}
+	lines = append(lines, words.Upper(strings.Join(said, "; ")+"."))
+	if known(f.Cliff) {
+		lines = append(lines, fmt.Sprintf("Below a GOMEMLIMIT of some %s collections follow each other without a pause (with GOGC=off).", bytesOf(f.Cliff)))
+	}
+	return lines
+}
+
+// footnotes explain the marks of a table.
+func (t *table) footnotes() (lines []string) {
+	for i, d := range t.letters {
+		lines = append(lines, letter(i)+"  "+words.PredictionDoubt(d))
+	}
+	var common []string
+	for _, d := range t.common {
+		common = append(common, words.PredictionDoubt(d))
+	}
+	if common != nil {
+		lines = append(lines, "All rows: "+strings.Join(common, "; ")+".")
+	}
+	if len(t.letters)+len(t.common) > 0 {
+		lines = append(lines, "Where a doubt stands, the error can be larger than its interval.")
+	}
+	if t.spiral {
+		lines = append(lines, "spiral: collections follow each other without a pause, or take half of all CPUs.")
+	}
+	if t.limited {
+		lines = append(lines, "limited: GOMEMLIMIT sets the size of the heap there, and not GOGC.")
+	}
+	return lines
+}
+
+// notes are what a reader has to know of the source.
+func notes(f *predict.Forecast) (lines []string) {
+	for i := range f.Notes {
+		lines = append(lines, note(f, &f.Notes[i]))
+	}
+	if t := f.Tail; t != nil {
+		took := each("-sec")
+		lines = append(lines, fmt.Sprintf("With %s, requests that met a collection took %s in the median and %s at p99, others %s and %s. How many meet one is predicted; a p99 is not.",
+			predict.Name(t.Setting), took(t.MetP50), took(t.MetP99), took(t.ClearP50), took(t.ClearP99)))
+	}
+	return lines
+}
+
+func note(f *predict.Forecast, n *predict.Note) string {
+	switch n.Kind {
+	case predict.Assumed:
+		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
+	case predict.Implied:
+		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d).", n.N, n.Of)
+	case predict.Forced:
+		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
+	case predict.Periodic:
+		return fmt.Sprintf("%d of %s came because two minutes were over; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
+	case predict.Others:
+		return fmt.Sprintf("Not of this: %s (consider: --group).", layout.Clean(words.List(n.Said)))
+	case predict.Processes:
+		return fmt.Sprintf("The log is of %d processes, which are put together.", n.N)
+	case predict.Unread:
+		return fmt.Sprintf("Trial %d is left out: %v.", n.Trial, n.Err)
+	case predict.Uncollected:
+		return fmt.Sprintf("No collection ended with %s.", words.List(n.Said))
+	case predict.NoMemory:
+		return "Without RSS and without the CPU time of the program: the log does not have them."
+	case predict.Missing:
+		return fmt.Sprintf("%d of %s have no line in the log.", n.N, layout.Count(n.Of, "collection"))
+	case predict.NoLimits:
+		return "No limits are shown, as it is not known where one is a spiral (consider: --limit)."
+	}
+	return string(n.Kind)
+}
+
+// last says what to do with predictions.
+func last(f *predict.Forecast) string {
+	said := "± says how far the 90% interval reaches. A prediction is no measurement"
+	if f.Log {
+		return said + ": try a setting before you trust it."
+	}
+	return said + "; a run is: dyno run … --vary GOGC=100,200."
+}

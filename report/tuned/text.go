@@ -1,0 +1,377 @@
+package tuned
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/tune"
+)
+
+const (
+	cpu    = "cpu-sec/req"
+	memory = "rss-peak-B"
+	tail   = "p99-sec"
+)
+
+// mostLines is a screen.
+const mostLines = 45
+
+// Text is what dyno tune prints: a screen, the recommendation first. Where it would be longer, tables are left out that
+// tune.json has.
+func Text(r *Report, o layout.Options) string {
+	fold := func(lines ...string) (text string) {
+		for _, line := range lines {
+			text += layout.Fold(line, "", "  ", o.Columns())
+		}
+		return text
+	}
+	about := "goal: " + r.goal() + "; a change has to gain " + percent(r.Margin)
+	if len(r.Limits()) > 0 {
+		about += "; subject to " + constraints(r.Limits())
+	}
+	if r.Reserved > 0 {
+		about += fmt.Sprintf(" (95%% of the %s that are reserved)", dyno.Size(r.Reserved))
+	}
+	about = fold(about)
+	if r.Load != "" {
+		about += fold(r.Load)
+	}
+	passages := []string{fold(r.first(), r.second()) + "\n" + about}
+	ranks := []int{0} // what is left out first has the highest
+	for i, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
+		if s == nil {
+			continue
+		}
+		for n := range s.Grids {
+			s.Grids[n].Narrow(o.Columns())
+		}
+		var b strings.Builder
+		s.Text(&b, o.Columns(), o.Color)
+		passages, ranks = append(passages, b.String()), append(ranks, [4]int{0, 3, 2, 1}[i])
+	}
+	if last := r.last(); len(last) > 0 {
+		passages, ranks = append(passages, "\n"+fold(last...)), append(ranks, 0)
+	}
+	var out []string
+	for rank := 3; rank > 1; rank-- {
+		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") >= mostLines {
+			passages, ranks = slices.Delete(passages, i, i+1), slices.Delete(ranks, i, i+1)
+			out = append(out, [4]string{"", "", "the common shares", "what was predicted"}[rank])
+		}
+	}
+	if len(out) > 0 {
+		passages = append(passages, fold("Left out for want of room: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
+	}
+	return strings.Join(passages, "")
+}
+
+// first is the recommendation.
+func (r *Report) first() string {
+	if r.Best == nil {
+		return fmt.Sprintf("%s: keep what you have, %s.", r.Name, r.Problem.Today)
+	}
+	return fmt.Sprintf("%s: set %s.", r.Name, r.change())
+}
+
+func (r *Report) change() string {
+	return short(Changed(r.Problem.Today, r.Best.Setting))
+}
+
+// short spells a setting for people: a profile by its purpose.
+func short(s dyno.Setting) string {
+	var parts []string
+	for _, l := range s {
+		if l.Factor == "build" && strings.HasPrefix(l.Value, "-pgo=/") {
+			parts = append(parts, "build=-pgo=default.pgo")
+			continue
+		}
+		parts = append(parts, spell(l))
+	}
+	return strings.Join(parts, " ")
+}
+
+// second is the proof, or why nothing is recommended.
+func (r *Report) second() string {
+	x := r.Best
+	if x == nil {
+		return r.keep()
+	}
+	proof := fmt.Sprintf("Against %s, side by side in %s: %s.", r.Problem.Today, layout.Count(x.Blocks, "block"), r.proof(x))
+	if r.Why == tune.Allowed {
+		proof = fmt.Sprintf("Today's %s breaks %s; this is the best that was measured of those that keep it. ", r.Problem.Today, constraints(r.brokenToday())) + proof
+	}
+	return proof
+}
+
+// proof is what an option does to the goal, with the interval that decided, and to the other metrics.
+func (r *Report) proof(x *tune.Option) string {
+	ratio := func(gain float64) float64 { return 1 - gain }
+	if r.Goal.Metric.Better > 0 {
+		ratio = func(gain float64) float64 { return 1 + gain }
+	}
+	lo, hi := ratio(x.Lo), ratio(x.Hi)
+	parts := []string{fmt.Sprintf("%s %s %s", r.noun(), layout.Change(ratio(x.Gain)), layout.Interval(min(lo, hi), max(lo, hi)))}
+	for _, metric := range []string{cpu, memory, tail} {
+		v, ok := x.Versus(metric)
+		if ok && metric != r.Goal.Metric.Name && !math.IsNaN(v.Ratio) {
+			parts = append(parts, fmt.Sprintf("%s %s %s", words.Noun(metric), layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// brokenToday are the constraints that today's setting breaks.
+func (r *Report) brokenToday() (ts []dyno.Threshold) {
+	for _, x := range r.Rounds {
+		for _, j := range x.Table.Thresholds {
+			if j.Setting == 0 && j.Outcome == compare.Failed && !slices.Contains(ts, j.Threshold) {
+				ts = append(ts, j.Threshold)
+			}
+		}
+	}
+	return ts
+}
+
+func (r *Report) noun() string {
+	if r.Goal.Sum() {
+		return "the sum of CPU time and memory"
+	}
+	return words.Noun(r.Goal.Metric.Name)
+}
+
+func (r *Report) goal() string {
+	if r.Goal.Sum() {
+		return fmt.Sprintf("the least sum of CPU time per request and peak memory, where 1%% of memory may cost %g%% of CPU time", r.Goal.Price)
+	}
+	text := r.Goal.String()
+	if stands := r.Goal.Stands(); stands != r.Goal.Metric.Name {
+		text += fmt.Sprintf(" (not predicted: candidates were chosen by %s, and measured)", dyno.ThresholdName(stands))
+	}
+	return text
+}
+
+func (r *Report) keep() string {
+	switch r.Why {
+	case tune.NoneBetter:
+		if len(r.Options) == 1 {
+			return fmt.Sprintf("%s, which was measured beside it, does not gain %s of %s, and that is sure.", short(Changed(r.Problem.Today, r.Options[0].Setting)), percent(r.Margin), r.noun())
+		}
+		return fmt.Sprintf("None of the %d other settings that were measured gains %s of %s, and that is sure.", len(r.Options), percent(r.Margin), r.noun())
+	case tune.Constrained:
+		var why []string
+		for _, x := range r.Options {
+			if x.Proven && !x.Keeps() {
+				why = append(why, fmt.Sprintf("%s does not surely keep %s", short(Changed(r.Problem.Today, x.Setting)), broken(x)))
+			}
+		}
+		return "What is better may not be had: " + words.List(why) + "."
+	case tune.NoneAllowed:
+		return fmt.Sprintf("It breaks %s, and no setting that was measured surely keeps all constraints (consider: others, or more memory).", constraints(r.brokenToday()))
+	case tune.NotMeasured:
+		if r.Interrupted {
+			return "Nothing was measured beside it, as this was interrupted."
+		}
+		return "No other setting is expected to be better, or can hold the constraints, so that none was measured."
+	}
+	best := (*tune.Option)(nil)
+	for _, x := range r.Options {
+		if !x.Vain && !x.Fails() && !math.IsNaN(x.Lo) && (best == nil || x.Gain > best.Gain) {
+			best = x
+		}
+	}
+	if best == nil || math.IsNaN(best.Gain) {
+		return "What was measured cannot tell (consider: a longer --total)."
+	}
+	if best.Gain <= r.Margin {
+		return fmt.Sprintf("No setting seems to gain %s of %s, but that is not sure: the gain of %s is %s %s.", percent(r.Margin), r.noun(),
+			short(Changed(r.Problem.Today, best.Setting)), signed(best.Gain), interval(best.Lo, best.Hi))
+	}
+	return fmt.Sprintf("No setting is shown to gain %s of %s. %s may: its gain is %s %s (consider: a longer --total).", percent(r.Margin), r.noun(),
+		short(Changed(r.Problem.Today, best.Setting)), signed(best.Gain), interval(best.Lo, best.Hi))
+}
+
+// broken lists the constraints that an option does not surely keep.
+func broken(x *tune.Option) string {
+	var ts []dyno.Threshold
+	for _, j := range x.Judgements {
+		if j.Outcome != compare.Passed {
+			ts = append(ts, j.Threshold)
+		}
+	}
+	return constraints(ts)
+}
+
+func constraints(ts []dyno.Threshold) string {
+	var parts []string
+	for _, t := range ts {
+		parts = append(parts, t.String())
+	}
+	return words.List(parts)
+}
+
+func percent(x float64) string { return dyno.Fraction(x).String() }
+
+func signed(gain float64) string { return layout.Change(1 + gain) }
+
+// interval is one of gains. A loss of more than all of today's is said as such: so few blocks tell nothing.
+func interval(lo, hi float64) string {
+	if lo < -1 {
+		return "[<-100%, " + layout.Change(1+min(hi, 1)) + "]"
+	}
+	return layout.Interval(1+lo, 1+hi)
+}
+
+// last says where it turns bad, what to do, and what is left out.
+func (r *Report) last() (lines []string) {
+	if text := r.cliff(); text != "" {
+		lines = append(lines, text)
+	}
+	if r.Best != nil {
+		lines = append(lines, fmt.Sprintf("The change: %s; %s/patch has it for env, docker, kubernetes and systemd.", r.change(), r.Dir))
+		if text := explained(r.Best.Axis); text != "" {
+			lines = append(lines, text)
+		}
+	}
+	if doubts := r.doubts(); doubts != "" {
+		lines = append(lines, doubts)
+	}
+	if untried := r.untried(); untried != "" {
+		lines = append(lines, untried)
+	}
+	if r.Interrupted {
+		lines = append(lines, "The tuning did not come to its end: this is of what was measured until then.")
+	}
+	for _, note := range r.Notes {
+		lines = append(lines, "Note: "+note)
+	}
+	if len(r.Rounds) > 0 {
+		lines = append(lines, fmt.Sprintf("More: dyno report %s/%s", r.Dir, Dirs[r.Rounds[len(r.Rounds)-1].Stage]))
+	}
+	return lines
+}
+
+// untried names the settings for which there was no time.
+func (r *Report) untried() string {
+	var names []string
+	for _, c := range r.Untried {
+		if !slices.ContainsFunc(r.Options, func(x *tune.Option) bool { return x.Setting.String() == c.Setting.String() }) {
+			names = append(names, short(Changed(r.Problem.Today, c.Setting)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("There was no time for another round with %s, of which the model expects more (consider: a longer --total).", words.List(names))
+}
+
+func (r *Report) cliff() string {
+	var limits []string
+	for _, c := range r.Cliffs {
+		if math.IsNaN(c.Limit) {
+			return ""
+		}
+		limits = append(limits, layout.ScaleOf(memory, c.Limit).With(c.Limit))
+	}
+	if len(limits) < 3 {
+		return ""
+	}
+	text := fmt.Sprintf("Where it turns bad: with a GOMEMLIMIT below %s collections follow one another; where the live heap grows by 25%% or 50%%, below %s or %s.", limits[0], limits[1], limits[2])
+	if r.Best != nil && r.Best.Collector.Limit > 0 {
+		text += fmt.Sprintf(" %s is there when the live heap is some %.1f times today's.", dyno.Size(r.Best.Collector.Limit), r.Best.Collector.Limit/r.Cliffs[0].Limit)
+	}
+	if grown := r.Cliffs[1].RSS.Value; r.Reserved > 0 && grown > r.Reserved {
+		text += fmt.Sprintf(" With 25%% more live heap the setting takes some %s, more than the %s that are reserved.", layout.ScaleOf(memory, grown).With(grown), dyno.Size(r.Reserved))
+	}
+	return text
+}
+
+// explained says what an axis beside the collector does.
+func explained(axis string) string {
+	switch axis {
+	case "GOMAXPROCS":
+		return "GOMAXPROCS bounds the threads that run Go code, and with them what collection may take at a time."
+	case "pgo":
+		return "PGO builds by the CPU profile that was taken of today's setting: copy default.pgo beside the main package, where go build finds it."
+	case "go":
+		return "Another Go version builds the service: compiler, runtime and standard library change together."
+	case "GOEXPERIMENT":
+		return "GOEXPERIMENT switches a part of the runtime or compiler when the service is built."
+	}
+	return ""
+}
+
+// Doubts names why all predictions may be wrong.
+func (r *Report) doubts() string {
+	if r.Model == nil && r.Interrupted {
+		return ""
+	}
+	if r.Model == nil {
+		return "Nothing could be predicted, as no collections are known; the settings that were measured are guesses."
+	}
+	var parts []string
+	for _, d := range r.Today.Doubts {
+		parts = append(parts, words.PredictionDoubt(d))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Predictions may be wrong, as " + words.List(parts) + "."
+}
+
+// Reason is why the recommended setting is, in one line for the head of a patch.
+func Reason(r *Report) string {
+	return fmt.Sprintf("dyno tune of %s, %s: %s; %s", r.Name, r.Made.Format(time.DateOnly), r.change(), r.proof(r.Best))
+}
+
+// Chosen says what is to be measured and what is expected of it, before it is.
+func Chosen(r *Report, s tune.Stage, path string, columns int) string {
+	var b strings.Builder
+	g := layout.Grid{Cols: make([]layout.Column, 4), Head: [][]string{{"", "cpu/req", "rss-peak", "gain"}}}
+	g.Cols[0].Left = true
+	cs, today := r.Candidates, r.Today
+	if s == tune.StageMore {
+		cs, today = r.Refitted, r.Again
+	}
+	for _, c := range cs {
+		p := c.Prediction
+		if c.Chosen != s || p == nil || math.IsNaN(c.Gain.Value) {
+			continue
+		}
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(short(Changed(r.Problem.Today, c.Setting)), layout.Change(p.CPU.Value/today.CPU.Value),
+			layout.Change(p.RSSPeak.Value/today.RSSPeak.Value), signed(c.Gain.Value)+" "+interval(c.Gain.Lo, c.Gain.Hi))})
+	}
+	b.WriteString(layout.Fold(fmt.Sprintf("%s were predicted at %s and are in %s; to be measured:", layout.Count(len(r.Candidates), "setting"),
+		r.Made.Format("15:04:05"), path), "", "  ", columns))
+	if len(g.Rows) > 0 {
+		g.Text(&b, false)
+	}
+	return b.String()
+}
+
+// Planned says what is looked for, for --print.
+func Planned(p tune.Problem) string {
+	r := Report{Outcome: &tune.Outcome{Problem: p}}
+	var b strings.Builder
+	fmt.Fprintf(&b, "today's setting: %s\ngoal: %s\n", p.Today, r.goal())
+	if len(p.Limits()) > 0 {
+		fmt.Fprintf(&b, "subject to: %s\n", constraints(p.Limits()))
+	}
+	fmt.Fprintf(&b, "a change has to gain %s\n", percent(p.Margin))
+	tried := "GOGC from 25 to 1600"
+	if p.Reserved > 0 {
+		tried += fmt.Sprintf("; limits of 50 to 95%% of the %s that are reserved, also with GOGC=off", dyno.Size(p.Reserved))
+	}
+	fmt.Fprintf(&b, "predicted: %s\n", tried)
+	for _, x := range p.Try {
+		fmt.Fprintf(&b, "tried besides: %s\n", short(x.Levels))
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -231,7 +231,7 @@ func gcLog(n int, from time.Duration, forced bool) string {
 		if forced && i == n/2 {
 			end = " (forced)\n"
 		}
-		text += fmt.Sprintf("gc %d @%.3fs 1%%: 0.10+10+0.10 ms clock, 0.20+1.0/5.0/3.0+0.20 ms cpu, 76->80->44 MB, 81 MB goal, 0 MB stacks, 0 MB globals, 2 P%s", i+1, (from+time.Duration(i)*time.Second).Seconds(), end)
+		text += fmt.Sprintf("gc %d @%.3fs 1%%: 0.10+10+0.10 ms clock, 0.20+1.0/5.0/3.0+0.20 ms cpu, 76->80->44 MB, 81 MB goal, 0 MB stacks, 0 MB globals, 2 P%s", i+1, (from + time.Duration(i)*time.Second).Seconds(), end)
 	}
 	return text
 }

@@ -76,7 +76,11 @@ func moreLaunches(linked time.Duration, open []*pairing) int {
 // measuring is how long the launches of open benchmarks take in a block, as expected.
 func measuring(open []*pairing) (d time.Duration) {
 	for _, p := range open {
-		d += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
+		launch := p.pace.launch
+		for _, l := range p.in {
+			launch += max(processStart, l.start) // which is longer on a busy machine
+		}
+		d += time.Duration(p.pace.launches) * launch
 	}
 	return d
 }

@@ -436,9 +436,27 @@ func (e *PlanError) Error() string {
 	}
 	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 	if e.Source != "" {
-		s += fmt.Sprintf("\n%5d | %s\n      | %*s", e.Line, e.Source, e.Column, "^")
+		source, column := around(e.Source, e.Column)
+		s += fmt.Sprintf("\n%5d | %s\n      | %*s", e.Line, source, column, "^")
 	}
 	return s
+}
+
+// around cuts a long line on both sides of a column, which it returns in what is left: a hostile
+// plan is one line of half a megabyte.
+func around(line string, column int) (part string, at int) {
+	const most, mark = 100, "…"
+	chars := []rune(line)
+	begin := max(0, min(column-most/2, len(chars)-most))
+	end := min(begin+most, len(chars))
+	part, at = string(chars[begin:end]), column-begin
+	if begin > 0 {
+		part, at = mark+part, at+1
+	}
+	if end < len(chars) {
+		part += mark
+	}
+	return part, at
 }
 
 // of says which key of the plan the mistake is in.

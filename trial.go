@@ -289,10 +289,11 @@ func (e *Experiment) checkMemory() *PlanError {
 	)
 }
 
-// No plan has more settings and trials than these.
+// No plan has more settings and trials than these. More results would take all memory once they are
+// read.
 const (
 	mostSettings = 10_000
-	mostTrials   = 100_000
+	MostTrials   = 5_000
 )
 
 // checkMany bounds what Levels and Trials write out.
@@ -315,8 +316,8 @@ func (e *Experiment) checkMany() *PlanError {
 	for _, m := range e.More {
 		more += float64(m.Blocks)
 	}
-	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > mostTrials {
-		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, mostTrials).of(key)
+	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > MostTrials {
+		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, MostTrials).of(key)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ func TestLeakReasons(t *testing.T) {
 	}{
 		{leak.Reason{}, ""},
 		{leak.Reason{Kind: leak.FewCollections, N: 3, Of: 8, Window: time.Minute, Longer: 192 * time.Second}, "3 collections in 1m0s, and it takes 8 (consider: a run of 4m)"},
+		{leak.Reason{Kind: leak.FewCollections, N: 7, Of: 8, Window: time.Minute, Bytes: 130 << 20}, "7 collections in 1m0s, and the last found 130 MiB more live than the first, but what stays is known only with dyno's probe (consider: the service's package in place of its executable, without --inject=false)"},
 		{leak.Reason{Kind: leak.FewLows, N: 400, Lows: 2, Of: 8, Window: time.Minute, Longer: 288 * time.Second}, "400 collections in 1m0s, of which readings of the heap show 2 lows, and it takes 8 (consider: a run of 5m)"},
 		{leak.Reason{Kind: leak.ResidentOnly, N: 5}, "collections are not known, and resident memory alone tells nothing in less than 5 min (consider: a longer run, or a service with /debug/vars or /metrics)"},
 		{leak.Reason{Kind: leak.GrewAtRest, Bytes: 3 << 20}, "it was level under load, and grew by 3.0 MiB in the rest that followed (consider: dyno watch, without a load)"},

@@ -42,7 +42,7 @@ var budgets = map[string]Budget{
 	"run.json":         Run,
 	"summary.json":     {MostRead, nil},
 	"certificate.json": {MostRead, nil},
-	"results.jsonl":    {1 << 30, nil},
+	"results.jsonl":    {512 << 20, checkResults}, // 500 benchmarks take some 30 MiB a block
 	"baseline.txt":     Benchmarks,
 	"bench.txt":        Benchmarks,
 	"series.csv":       {1 << 30, nil},
@@ -132,8 +132,8 @@ func (b Budget) ReadFile(path string) ([]byte, error) {
 const MostRead = 16 << 20
 
 const (
-	mostLines     = 10_000  // of results.jsonl; each takes 270 KiB once it is read
-	mostFileNames = 100_000 // in trials, and in one of them
+	mostLines     = 2 * dyno.MostTrials // of results.jsonl: a trial that failed is run again; each takes up to 270 KiB once it is read
+	mostFileNames = 100_000             // in trials, and in one of them
 
 	// Profiles of big services have some ten megabytes and 100,000 samples.
 	mostProfile  = 64 << 20  // bytes of one, without gzip

@@ -16,7 +16,7 @@ import (
 	"github.com/dynolab/dyno/safe"
 )
 
-// place makes a file of a kind that would keep its reader for ever, or take all memory.
+// place makes a file of a kind that would keep its reader for ever, or take all memory or an hour.
 func place(t *testing.T, path, kind string) {
 	t.Helper()
 	var err error
@@ -31,6 +31,8 @@ func place(t *testing.T, path, kind string) {
 		err = os.Symlink("/dev/zero", path)
 	case "folder":
 		err = os.Mkdir(path, 0o700)
+	case "lines":
+		err = os.WriteFile(path, bytes.Repeat([]byte("{}\n"), 10_001), 0o600)
 	case "bomb": // 100 MiB of a profile
 		var b bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -48,7 +50,7 @@ func place(t *testing.T, path, kind string) {
 func TestBudgets(t *testing.T) {
 	for _, x := range []struct{ name, kind, want string }{
 		{"run.json", "pipe", "not a file of dyno's"}, {"run.json", "hole", "more than dyno reads"}, {"run.json", "link", "not a file of dyno's"},
-		{"results.jsonl", "pipe", "not a file of dyno's"}, {"results.jsonl", "hole", "more than dyno reads"},
+		{"results.jsonl", "pipe", "not a file of dyno's"}, {"results.jsonl", "hole", "more than dyno reads"}, {"results.jsonl", "lines", "more than 10000 lines"},
 		{"trials/0001/gc.csv", "hole", "more than dyno reads"}, {"trials/0001/gc.csv", "link", "not a file of dyno's"}, {"trials/0001/latency.hlog", "pipe", "not a file of dyno's"},
 		{"trials/0001/series.parquet", "hole", "cut off"}, {"trials/0001/trace.out", "pipe", "not a file of dyno's"}, {"baseline.txt", "hole", "more than dyno reads"},
 	} {

@@ -365,3 +365,17 @@ func TestReplacedByDirectory(t *testing.T) {
 		t.Errorf("replaced by a published module: %v", err)
 	}
 }
+
+func TestUnknownBuildFlag(t *testing.T) {
+	b := newBuilder(t)
+	dir := tree(t, "go.mod", "module example.org/x\n", "main.go", helloMain, "main_test.go", "package main\n")
+	s := dyno.Subject{Package: dir, Dir: dir, Build: []string{"-trimpath", "-nosuch"}}
+	want := "build flags -trimpath -nosuch: flag provided but not defined: -nosuch"
+	_, err := b.Build(context.Background(), s)
+	_, err2 := b.Tests(context.Background(), s, []string{"."})
+	for _, err := range []error{err, err2} {
+		if mistake := (*dyno.PlanError)(nil); !errors.As(err, &mistake) || mistake.Msg != want {
+			t.Errorf("%v (%T), want %s", err, err, want)
+		}
+	}
+}

@@ -96,7 +96,7 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 	args = append(append(args, s.Build...), "-f", "{{.Name}}", ".")
 	name, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
-		return "", err
+		return "", flagMistake(err, s.Build)
 	}
 	switch name = strings.TrimSpace(name); name {
 	case "main":
@@ -106,6 +106,15 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 		return "", planErrorf("%s has package %s (want a main package)", src.dir, name)
 	}
 	return vars[0], nil
+}
+
+// flagMistake is err, or a mistake of the plan if the go command does not take the flags of a build.
+func flagMistake(err error, flags []string) error {
+	text, _, usage := strings.Cut(err.Error(), "\nusage: go ")
+	if !usage || len(flags) == 0 {
+		return err
+	}
+	return planErrorf("build flags %s: %s", strings.Join(flags, " "), text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // goEnv returns variables of the go command, which it fetches if need be.

@@ -141,7 +141,7 @@ func (b *Builder) goList(ctx context.Context, src *source, flags, pattern string
 	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--", pattern})
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
+		return nil, flagMistake(fmt.Errorf("list packages: %w", err), src.flags)
 	}
 	for dec := json.NewDecoder(strings.NewReader(out)); ; {
 		l := new(listed)

@@ -2,6 +2,7 @@ package leak
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dynolab/dyno/stats"
 )
@@ -64,4 +65,19 @@ func (g *Growth) few(by string, at, value []float64, e ends) *Grown {
 	grown := g.grown(by, t, e)
 	grown.Verdict = Leaking
 	return grown
+}
+
+// risen is how much more the last collection found live than the first, where what was live at the
+// ends of the window is not known, as of a program without dyno's probe; 0 if no more than noise. A
+// longer window hardly helps then: the more a heap has grown, the later its next collection.
+func (g *Growth) risen(series func(metric string) (at, value []float64), e ends) float64 {
+	for _, name := range liveSeries {
+		if _, v := g.within(series(name)); len(v) >= fewStretches && !e.known() {
+			first, last := v[0], v[len(v)-1]
+			if last == slices.Max(v) && last-first > max(leastHeap, first) {
+				return last - first
+			}
+		}
+	}
+	return 0
 }

@@ -208,7 +208,8 @@ func (g *Growth) memory(r *dyno.Result, series func(metric string) (at, value []
 	}
 	if counted {
 		return g.untold("heap-live-B", e, Reason{
-			Kind: FewCollections, N: int(collections), Of: leastCollections, Window: g.Window, Longer: g.longer(leastCollections / max(collections, 1))})
+			Kind: FewCollections, N: int(collections), Of: leastCollections, Window: g.Window, Longer: g.longer(leastCollections / max(collections, 1)),
+			Bytes: g.risen(series, e)})
 	}
 	at, value = g.within(series("rss-B"))
 	switch {

@@ -521,3 +521,35 @@ func (b *stackBuilder) add(n int64, stack ...profile.Line) {
 	}
 	b.p.Sample = append(b.p.Sample, s)
 }
+
+// Of a program without dyno's probe nothing is known beside its collections. A fast leak leaves few,
+// and is not called level or passed over: that the heap grew is said.
+func TestFastLeakOfAnExecutable(t *testing.T) {
+	minute := time.Minute
+	doubling := func(from, to float64) [2][]float64 {
+		var s [2][]float64
+		for i := range 7 {
+			x := math.Exp2(float64(i - 6))
+			s[0], s[1] = append(s[0], 43*x), append(s[1], from+(to-from)*x)
+		}
+		return s
+	}
+	for _, x := range []struct {
+		name   string
+		trial  *dyno.Result
+		live   [2][]float64
+		risen  bool
+		reason ReasonKind
+	}{
+		{"fast", lasting(minute, 0, 0), doubling(2*mib, 132*mib), true, FewCollections},
+		{"level", lasting(minute, 0, 0), doubling(2*mib, 2*mib), false, FewCollections},
+		{"noise", lasting(minute, 0, 0), doubling(2*mib, 3*mib), false, FewCollections},
+		{"known to the end", lasting(minute, 2*mib, 188*mib), doubling(2*mib, 132*mib), false, ""},
+	} {
+		x.trial.Values = dyno.Values{{Metric: "gc-cycles", Value: 7}}
+		m := NewGrowth(x.trial, nil, readings{"heap-live-B": x.live}.series, Profiles{}).Memory
+		if m.Reason.Kind != x.reason || m.Reason.Bytes > 0 != x.risen || (m.Verdict == Leaking) != (x.reason == "") {
+			t.Errorf("%s: %+v", x.name, *m)
+		}
+	}
+}

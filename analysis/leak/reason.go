@@ -13,7 +13,7 @@ type Reason struct {
 	N, Of  int           // as the kinds say
 	Lows   int           // of FewLows
 	Level  int           // of TrialsDiffer
-	Bytes  float64       // of GrewAtRest
+	Bytes  float64       // of GrewAtRest, and of FewCollections: how much more the last found live than the first, 0 if that is noise or better is known
 	Window time.Duration // of FewCollections and FewLows
 	Longer time.Duration // a window that would probably tell; 0 if length is not what it lacks
 	Text   string        // in words; package words fills it in for summary.json

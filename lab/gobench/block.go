@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 // benchmarks are open, and how many launches and pairs they have.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
+	began, expected := time.Now(), measuring(w.open())
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := w.open()
 		if len(open) == 0 || w.late(block) {
@@ -32,7 +34,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		}
 		linked := time.Since(start)
 		times := moreLaunches(linked, open)
-		expected := linked + time.Duration(times)*measuring(open)
+		expected = linked + time.Duration(times)*measuring(open)
 		found := map[*pairing][]dyno.Benchmark{} // of each setting
 		for done, i := range rng.Perm(len(open)) {
 			if w.late(block) {
@@ -58,7 +60,9 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		}
 	}
 	if finished == 0 {
-		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: a longer duration)", w.e.Bench.Duration)
+		least := cmp.Or(w.e.Bench.Blocks, w.Least, 1)
+		needed := time.Duration(w.e.Bench.Duration) - w.end.Sub(began) + time.Duration(least)*expected
+		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: some %v, which %d blocks take, or fewer benchmarks with --bench)", w.e.Bench.Duration, max(needed.Round(time.Second), time.Second), least)
 	}
 	return nil
 }
@@ -72,7 +76,11 @@ func moreLaunches(linked time.Duration, open []*pairing) int {
 // measuring is how long the launches of open benchmarks take in a block, as expected.
 func measuring(open []*pairing) (d time.Duration) {
 	for _, p := range open {
-		d += time.Duration(p.pace.launches) * (p.pace.launch + time.Duration(len(p.in))*processStart)
+		launch := p.pace.launch
+		for _, l := range p.in {
+			launch += max(processStart, l.start) // which is longer on a busy machine
+		}
+		d += time.Duration(p.pace.launches) * launch
 	}
 	return d
 }

@@ -102,10 +102,11 @@ type side struct {
 type benchmark struct {
 	dyno.Survey
 	p      *subject.TestPackage
-	teller *teller // that surveys it
-	procs  int     // GOMAXPROCS of its processes
-	fixed  float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
-	grows  float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+	teller *teller       // that surveys it
+	procs  int           // GOMAXPROCS of its processes
+	start  time.Duration // that a process of its binary took until its first benchmark, in the survey
+	fixed  float64       // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	grows  float64       // seconds of each iteration that are not timed, as between StopTimer and StartTimer
 }
 
 // A pairing is a benchmark in all settings.

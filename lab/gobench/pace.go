@@ -32,7 +32,7 @@ const (
 	// A block should measure worthLinking times as long as linking took, so launches are multiplied
 	// by up to mostMoreLaunches.
 	worthLinking, mostMoreLaunches = 2, 4
-	processStart                   = 20 * time.Millisecond // the time of a launch beside its samples, for each process
+	processStart                   = 20 * time.Millisecond // the least time of a launch beside its samples, for each process
 	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
 	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).
 	leastHeap  = 256 << 10

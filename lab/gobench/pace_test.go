@@ -187,7 +187,7 @@ func TestTakeFew(t *testing.T) {
 func TestMoreLaunches(t *testing.T) {
 	// 2 launches that take 0.11 s, and 20 ms more for each of 2 processes: 0.3 s.
 	one := func() *pairing {
-		return &pairing{in: []*benchmark{nil, nil}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
+		return &pairing{in: []*benchmark{{}, {}}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
 	}
 	for _, c := range []struct {
 		linked time.Duration
@@ -257,5 +257,13 @@ func TestSurveyPatience(t *testing.T) {
 		if s := surveyOf(t, rs, name); s.Err != want {
 			t.Errorf("%s: %q", name, s.Err)
 		}
+	}
+}
+
+// On a busy machine a process takes longer to start, which the survey has seen.
+func TestMeasuring(t *testing.T) {
+	open := []*pairing{{pace: pace{launches: 3, launch: time.Second}, in: []*benchmark{{start: time.Second}, {start: time.Millisecond}}}}
+	if got, want := measuring(open), 3*(2*time.Second+processStart); got != want {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

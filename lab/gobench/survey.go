@@ -181,6 +181,7 @@ func (t *teller) discover(ctx context.Context) error {
 		for _, l := range found {
 			skip = append(skip, l.Printed)
 			l.Package, l.Name, l.p, l.teller, l.procs = t.p.ImportPath, l.Printed, t.p, t, cmp.Or(t.procs, 1)
+			l.start = min(t.start, out.first.Sub(out.begun)) // the first process of a binary also reads it from the disk
 			if l.Printed == surveyName {
 				continue
 			}

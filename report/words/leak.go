@@ -12,11 +12,15 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// Leaks says what leaks. name begins a sentence about a part of a setting, service one
+// Leaks says what leaks, or may well do so. name begins a sentence about a part of a setting, service one
 // about the setting itself.
 func Leaks(name, service string, l *leak.Leak) (found []string) {
-	if m := l.Memory; m != nil && m.Verdict == leak.Leaking {
+	switch m := l.Memory; {
+	case m == nil:
+	case m.Verdict == leak.Leaking:
 		found = append(found, service+" "+memoryLeaks(m, l))
+	case m.Reason.Bytes > 0:
+		found = append(found, memoryUnclear(name, m))
 	}
 	if o := l.Outside; o != nil && o.Verdict == leak.Leaking {
 		found = append(found, Sentence(name, outsideLeak(o)))
@@ -36,8 +40,8 @@ func LeakNotes(name, service string, l *leak.Leak) (notes []string) {
 	case m == nil, m.Verdict == leak.Leaking:
 	case m.Verdict == leak.NoLeak:
 		notes = append(notes, Sentence(name, NoMemoryLeak(m, l.Outside)))
-	default:
-		notes = append(notes, Sentence(name, "cannot tell whether memory leaks: "+LeakReason(m.Reason)+"."+forced(m.Forced)))
+	case m.Reason.Bytes == 0: // else Leaks says it
+		notes = append(notes, memoryUnclear(name, m))
 	}
 	for _, o := range l.Others {
 		if o.Verdict == leak.Unclear {
@@ -45,6 +49,10 @@ func LeakNotes(name, service string, l *leak.Leak) (notes []string) {
 		}
 	}
 	return notes
+}
+
+func memoryUnclear(name string, m *leak.Grown) string {
+	return Sentence(name, "cannot tell whether memory leaks: "+LeakReason(m.Reason)+"."+forced(m.Forced))
 }
 
 // mostSites is how many lines that leak a sentence names.

@@ -60,6 +60,9 @@ func LeakReason(r leak.Reason) string {
 	case leak.ByTrend:
 		return trendReason(r.Trend)
 	case leak.FewCollections:
+		if r.Bytes > 0 {
+			return fmt.Sprintf("%sand the last found %s more live than the first, but what stays is known only with dyno's probe (consider: the service's package in place of its executable, without --inject=false)", seen, amount(r.Bytes))
+		}
 		return fmt.Sprintf("%sand it takes %d %s", seen, r.Of, run)
 	case leak.FewLows:
 		return fmt.Sprintf("%sof which readings of the heap show %s, and it takes %d %s", seen, layout.Count(r.Lows, "low"), r.Of, run)

@@ -18,7 +18,7 @@ func Resident(name string, e *dyno.Snapshot, left float64) string {
 	most := ""
 	if e.Files > e.Live/100 {
 		files += ", " + in(e.Files) + " files that it has mapped"
-		most = fmt.Sprintf(" Of these %s has the most.", strings.Map(layout.Tamed, e.Largest))
+		most = fmt.Sprintf(" The largest of these is %s.", strings.Map(layout.Tamed, e.Largest))
 	}
 	own := e.Stacks + e.Metadata + e.Other
 	if left < 0 {

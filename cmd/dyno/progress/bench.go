@@ -23,9 +23,9 @@ type Bench struct {
 	began   time.Time
 	first   time.Time // when the first block began
 	step    gobench.Step
-	entered time.Time // the phase, or the block
-	all     int       // benchmarks that are open in the first block
-	warned  bool      // that the time is too short
+	entered time.Time     // the phase, or the block
+	all     int           // benchmarks that are open in the first block
+	said    time.Duration // that the wanted blocks take; 0 if nothing was said
 }
 
 // NewBench shows a bench on w until Finish.
@@ -71,15 +71,19 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 	}
 }
 
+// misjudged is how many times as long as it was said before the first block the wanted ones may take
+// after it, without another note.
+const misjudged = 1.5
+
 // warn says that the wanted blocks take longer than the time, if each takes so long: before the
-// first by what the survey and the link tell, and else after it.
+// first by what the survey and the link tell, and after it if that was too little.
 func (p *Bench) warn(each time.Duration) {
 	before := p.first.Sub(p.began)
 	end := (before + each*time.Duration(p.least)).Round(time.Second)
-	if p.warned || each <= 0 || end <= p.most {
+	if each <= 0 || end <= p.most || end <= time.Duration(misjudged*float64(p.said)) {
 		return
 	}
-	p.warned = true
+	p.said = end
 	text := fmt.Sprintf("%d blocks, the fewest that can tell a change, take some %v", p.least, end)
 	if p.blocks > 0 {
 		text = fmt.Sprintf("%d blocks take some %v", p.least, end)

@@ -41,5 +41,5 @@ func (b *Build) line() string {
 	if b.compiled == 0 {
 		return layout.Clean(b.now)
 	}
-	return fmt.Sprintf("%d packages · %s", b.compiled, layout.Clean(b.now))
+	return layout.Count(b.compiled, "package") + " · " + layout.Clean(b.now)
 }

@@ -12,9 +12,12 @@ func TestBuildLine(t *testing.T) {
 	if got := b.line(); got != "" || w.String() != "building ./cmd/server\n" {
 		t.Errorf("at first %q, %q", got, &w)
 	}
-	for _, step := range []string{"downloading example.org/x v1.2.0", "compiling example.org/x", "compiling example.org/x/\x1by"} {
-		b.Step(step)
+	b.Step("downloading example.org/x v1.2.0")
+	b.Step("compiling example.org/x")
+	if got := b.line(); got != "1 package · compiling example.org/x" {
+		t.Errorf("of the first package %q", got)
 	}
+	b.Step("compiling example.org/x/\x1by")
 	if got := b.line(); got != "2 packages · compiling example.org/x/·y" {
 		t.Errorf("then %q", got)
 	}

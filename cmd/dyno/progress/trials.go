@@ -23,7 +23,7 @@ type Trials struct {
 	within       time.Duration // most time for trials that are compared; 0 means any
 	began        time.Time     // this session
 
-	failures map[string]int // the first trial of each, in this session
+	failures map[string]string // the name of the first trial of each, in this session
 
 	done    int // in this session
 	took    time.Duration
@@ -51,7 +51,7 @@ func NewTrials(w io.Writer, e *dyno.Experiment, known, least int) *Trials {
 
 // newTrials shows a run of which so many trials are known. least is as in lab.Hands.
 func newTrials(e *dyno.Experiment, known, least int) *Trials {
-	p := &Trials{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now(), failures: map[string]int{}}
+	p := &Trials{plan: e, total: e.Planned(), known: known, within: time.Duration(e.Within), began: time.Now(), failures: map[string]string{}}
 	if e.Sequential() && e.Within == 0 {
 		p.within, p.least = time.Duration(dyno.DefaultWithin), least
 	}
@@ -257,11 +257,11 @@ func (p *Trials) End(r *dyno.Result) {
 	name := strings.Join(p.name(underWay{Trial: &r.Trial}), " ")
 	like := r.FailedLike()
 	if first, ok := p.failures[like]; ok {
-		fmt.Fprintf(p.w, "%s: failed as trial %d did\n", name, first)
+		fmt.Fprintf(p.w, "%s: failed like %s\n", name, first)
 		return
 	}
 	if r.Err != "" {
-		p.failures[like] = r.Trial.N
+		p.failures[like] = name
 		first, _, _ := strings.Cut(r.Err, "\n") // the report has the last lines of the subject, once
 		fmt.Fprintf(p.w, "%s: failed: %s\n", name, first)
 		return

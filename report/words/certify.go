@@ -73,14 +73,14 @@ func Certified(c *certify.Certificate) (lines []string) {
 		if math.IsInf(l.Size, 0) {
 			below = append(below, "any of "+MetricNoun(l.Metric))
 		} else {
-			below = append(below, fmt.Sprintf("%s of %s", percent(l.Size), MetricNoun(l.Metric)))
+			below = append(below, fmt.Sprintf("%s of %s", percent(worse(l.Metric, l.Size)), MetricNoun(l.Metric)))
 		}
 	}
 	if below != nil {
 		lines = append(lines, "Missed more often than found: changes below "+List(below)+".")
 	}
-	if mostly := mostlyFound(c); mostly != nil {
-		lines = append(lines, "Found in "+percent(certify.Mostly)+" of runs: changes of "+List(mostly)+".")
+	if mostly := mostlyFound(c); mostly != "" {
+		lines = append(lines, mostly)
 	}
 	if c.Unplanted != "" {
 		lines = append(lines, "Nothing was planted: "+c.Unplanted+".")
@@ -119,18 +119,39 @@ func outcome(c *certify.Certificate, s certify.Share) string {
 // whole is a share in whole per cent.
 func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
-// mostlyFound are the changes that most runs find, of each metric of which that is known.
-func mostlyFound(c *certify.Certificate) (sizes []string) {
+// worse is by how much a metric changes that is worse by a size: what should be high is divided by as much.
+func worse(metric string, size float64) float64 {
+	if m, ok := dyno.MetricByName(metric); ok && m.Better > 0 {
+		return size / (1 + size)
+	}
+	return size
+}
+
+// mostlyFound says what most runs find, of each metric of which that is known; "" if it is of none.
+func mostlyFound(c *certify.Certificate) string {
+	const twice = 1
+	var sizes []string
+	found := "Found in " + percent(certify.Mostly) + " of runs"
 	for _, m := range dyno.Metrics {
 		curve, ok := c.Curve(m.Name)
 		if !ok {
 			continue
 		}
-		if size, lo, hi, ok := curve.Size(certify.Mostly); ok {
-			sizes = append(sizes, fmt.Sprintf("%s of %s (%s to %s)", percent(size), MetricNoun(m.Name), percent(lo), percent(hi)))
+		noun, by := MetricNoun(m.Name), func(size float64) string { return percent(worse(m.Name, size)) }
+		switch size, lo, hi, ok := curve.Size(certify.Mostly); {
+		case ok && size > twice: // how much exactly is of no use
+			sizes = append(sizes, fmt.Sprintf("over %s of %s", by(twice), noun))
+		case ok:
+			sizes = append(sizes, fmt.Sprintf("%s of %s (%s to %s)", by(size), noun, by(lo), by(hi)))
+		}
+		if curve.AtLeast && !strings.HasSuffix(found, "or more") {
+			found += " or more"
 		}
 	}
-	return sizes
+	if sizes == nil {
+		return ""
+	}
+	return found + ": changes of " + List(sizes) + "."
 }
 
 func firstFailure(c *certify.Certificate) string {

@@ -15,6 +15,7 @@ type Judged struct {
 	Label   string  `json:"label"`           // of the setting that was compared with the baseline; it says nothing
 	Seen    []Seen  `json:"metrics"`         // primary metrics that were compared, in the order of reports
 	Blocks  int     `json:"blocks"`          // that were compared
+	Early   bool    `json:"early,omitempty"` // it ended before its time was up, as all was decided; never in files of before there were curves
 	Elapsed float64 `json:"elapsed-sec"`     // the caller fills it in
 	Err     string  `json:"error,omitempty"` // why the run is no outcome: it counts for nothing
 }
@@ -53,6 +54,9 @@ func Judge(t *compare.Table, label string) Judged {
 	}
 	if len(j.Seen) == 0 {
 		j.Err = cmp.Or(j.Err, "no metric")
+	}
+	if n := len(t.Looks); n > 0 && t.Blocks < t.Looks[n-1] {
+		j.Early = t.Decided(compare.Demands{})
 	}
 	return j
 }

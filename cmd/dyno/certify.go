@@ -67,9 +67,10 @@ long, with a load of 1s, unless they say otherwise.
     dyno certify -f dyno.yaml --within 60s --plant cpu=3% --plant p99=10% --total 1h
 
 In 10m (--total) some 28 such runs fit: 8 of equal settings and 4 of each of 5
-changes. 50m fit 40 and 20 (--runs): with 20 runs a share near 0 or 100% is known to
-some 17 points, one near 50% to 23. Ctrl-C ends a campaign: what was judged is
-kept, and --resume adds to it.
+changes. 50m fit 40 and 20 (--runs). Runs of equal settings also say how often a
+change should be found, by its size: 40 of them to some 12 points, 8 to 30; what
+was found of 20 with the change, to some 17 to 23, checks it. Ctrl-C ends a campaign:
+what was judged is kept, and --resume adds to it.
 
 KIND of --plant is cpu (more CPU time in each request, as a share of what one takes),
 memory (each request retains bytes; those of a window are this share of peak memory),

@@ -54,8 +54,8 @@ func Certificate(c *certify.Certificate, columns int) string {
 	return b.String()
 }
 
-// Certified says what a campaign found, a line each: false alarms, each change, and what cannot be
-// seen.
+// Certified says what a campaign found, a line each: false alarms, each change, what cannot be seen, and
+// what mostly is.
 func Certified(c *certify.Certificate) (lines []string) {
 	shares := c.Shares()
 	if len(shares) == 0 || shares[0].Kind != certify.Equal {
@@ -64,24 +64,23 @@ func Certified(c *certify.Certificate) (lines []string) {
 	for _, s := range shares {
 		if s.Kind == certify.Equal {
 			lines = append(lines, fmt.Sprintf("False alarms: %d of %s of equal settings%s.", s.Found, layout.Count(s.Runs, "run"), between(s)))
-			continue
+		} else {
+			lines = append(lines, Upper(Planted(s.Change))+outcome(c, s)+".")
 		}
-		measured := ""
-		if !math.IsNaN(s.Ratio) {
-			measured = fmt.Sprintf("; median of what was measured: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
-		}
-		lines = append(lines, fmt.Sprintf("%s: found in %d of %s%s%s.", Upper(Planted(s.Change)), s.Found, layout.Count(s.Runs, "run"), between(s), measured))
 	}
 	var below []string
 	for _, l := range c.Limits() {
 		if math.IsInf(l.Size, 0) {
 			below = append(below, "any of "+MetricNoun(l.Metric))
 		} else {
-			below = append(below, fmt.Sprintf("%s of %s", percent(l.Size), MetricNoun(l.Metric)))
+			below = append(below, fmt.Sprintf("%s of %s", percent(worse(l.Metric, l.Size)), MetricNoun(l.Metric)))
 		}
 	}
 	if below != nil {
 		lines = append(lines, "Missed more often than found: changes below "+List(below)+".")
+	}
+	if mostly := mostlyFound(c); mostly != "" {
+		lines = append(lines, mostly)
 	}
 	if c.Unplanted != "" {
 		lines = append(lines, "Nothing was planted: "+c.Unplanted+".")
@@ -93,6 +92,66 @@ func Certified(c *certify.Certificate) (lines []string) {
 		lines = append(lines, "The campaign was interrupted: this is of the runs until then.")
 	}
 	return lines
+}
+
+// outcome says how often a planted change should have been found, where that is known, and how often it
+// was.
+func outcome(c *certify.Certificate, s certify.Share) string {
+	p, size, ok := c.Expected(s.Change)
+	if !ok {
+		text := fmt.Sprintf(": found in %d of %s%s", s.Found, layout.Count(s.Runs, "run"), between(s))
+		if !math.IsNaN(s.Ratio) {
+			text += fmt.Sprintf("; median of what was measured: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
+		}
+		return text
+	}
+	expected := fmt.Sprintf("%s of runs (%s to %s, at 95%%)", whole(p.Share), whole(p.Lo), whole(p.Hi))
+	if p.AtLeast {
+		expected = fmt.Sprintf("%s of runs or more (at least %s, at 95%%)", whole(p.Share), whole(p.Lo))
+	}
+	text := fmt.Sprintf(" (measured: %s): expected in %s; found in %d of %d%s", layout.Change(1+size), expected, s.Found, s.Runs, between(s))
+	if p.Contradicts(s) {
+		text += ". These disagree: what was found counts"
+	}
+	return text
+}
+
+// whole is a share in whole per cent.
+func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
+
+// worse is by how much a metric changes that is worse by a size: what should be high is divided by as much.
+func worse(metric string, size float64) float64 {
+	if m, ok := dyno.MetricByName(metric); ok && m.Better > 0 {
+		return size / (1 + size)
+	}
+	return size
+}
+
+// mostlyFound says what most runs find, of each metric of which that is known; "" if it is of none.
+func mostlyFound(c *certify.Certificate) string {
+	const twice = 1
+	var sizes []string
+	found := "Found in " + percent(certify.Mostly) + " of runs"
+	for _, m := range dyno.Metrics {
+		curve, ok := c.Curve(m.Name)
+		if !ok {
+			continue
+		}
+		noun, by := MetricNoun(m.Name), func(size float64) string { return percent(worse(m.Name, size)) }
+		switch size, lo, hi, ok := curve.Size(certify.Mostly); {
+		case ok && size > twice: // how much exactly is of no use
+			sizes = append(sizes, fmt.Sprintf("over %s of %s", by(twice), noun))
+		case ok:
+			sizes = append(sizes, fmt.Sprintf("%s of %s (%s to %s)", by(size), noun, by(lo), by(hi)))
+		}
+		if curve.AtLeast && !strings.HasSuffix(found, "or more") {
+			found += " or more"
+		}
+	}
+	if sizes == nil {
+		return ""
+	}
+	return found + ": changes of " + List(sizes) + "."
 }
 
 func firstFailure(c *certify.Certificate) string {
@@ -164,6 +223,11 @@ func Cited(c *certify.Certificate, why []certify.Expiry) string {
 		} else if len(shares) > 0 {
 			x = shares[len(shares)-1]
 			parts = append(parts, fmt.Sprintf("%s found in %d of %d", Planted(x.Change), x.Found, x.Runs))
+		}
+	}
+	if curve, ok := c.Curve(certify.Shown(certify.CPU)); ok {
+		if size, _, _, ok := curve.Size(certify.Mostly); ok {
+			parts = append(parts, fmt.Sprintf("%s of runs find %s of %s", percent(certify.Mostly), percent(size), MetricNoun(curve.Metric)))
 		}
 	}
 	return s + ", of runs " + RunLength(c) + ": " + strings.Join(parts, "; ")

@@ -64,6 +64,44 @@ The campaign was interrupted: this is of the runs until then.
 	}
 }
 
+// Where runs of equal settings differ, they say how often a change should have been found.
+func TestCertificateCurve(t *testing.T) {
+	c := certificate()
+	for i := range c.Outcomes {
+		if o := &c.Outcomes[i]; o.Kind == certify.Equal {
+			ratio := dyno.Number(1 + 0.012*float64(i%2*2-1))
+			o.Seen[1].Ratio = ratio
+			o.Seen = append(o.Seen, certify.Seen{Metric: "req/s", Ratio: ratio, Visible: 0.5})
+			o.Seen[0].Ratio, o.Seen[0].Visible = ratio, 2
+		}
+	}
+	want := "3% more CPU time per request (measured: +3.1%): expected in 78% of runs (62% to 90%, at 95%); found in 19 of 20 (75% to 100%, at 95%)."
+	mostly := "Found in 90% of runs: changes of over 100% of p99 latency, 34% of throughput (34% to 34%) and 3.7% of CPU time per request (3.7% to 3.7%)."
+	missed := "Missed more often than found: changes below 200% of p99 latency, 33% of throughput, 2.1% of CPU time per request and any of peak memory."
+	lines := Certified(c)
+	if lines[1] != want || lines[3] != missed || lines[4] != mostly {
+		t.Errorf("got\n%s\n%s\n%s\nwant\n%s\n%s\n%s", lines[1], lines[3], lines[4], want, missed, mostly)
+	}
+	if got, want := Cited(c, nil), "; 90% of runs find 3.7% of CPU time per request"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s\ndoes not end in %s", got, want)
+	}
+	for i := range c.Outcomes {
+		o := &c.Outcomes[i]
+		o.Found = o.Kind == certify.Lock
+	}
+	want = "found in 0 of 20 (at most 17%, at 95%). These disagree: what was found counts."
+	if got := Certified(c)[1]; !strings.HasSuffix(got, want) {
+		t.Errorf("%s\ndoes not end in %s", got, want)
+	}
+	for i := range c.Outcomes {
+		c.Outcomes[i].Early = true
+	}
+	want = "expected in 78% of runs or more (at least 62%, at 95%)"
+	if got := Certified(c)[1]; !strings.Contains(got, want) {
+		t.Errorf("%s\ndoes not have %s", got, want)
+	}
+}
+
 func TestCited(t *testing.T) {
 	for want, why := range map[string][]certify.Expiry{
 		"certificate of 2026-11-23, of runs of at most 1m0s: false alarms 0 of 40; 3% more CPU time per request found in 19 of 20; a lock held for 10% of a request's CPU time found in 4 of 20": nil,

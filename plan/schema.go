@@ -1,12 +1,25 @@
 package plan
 
 import (
+	_ "embed"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 
 	"github.com/dynolab/dyno"
+	"github.com/goccy/go-yaml"
 )
+
+//go:embed keys.yaml
+var keysText []byte
+
+// about is what an editor says of a key, and the values that it offers.
+type about struct {
+	About    string
+	Default  any
+	Examples []any
+}
 
 // schema is a JSON Schema of the draft 2020-12.
 type schema map[string]any
@@ -15,13 +28,92 @@ type schema map[string]any
 // from the types that the parser reads, so that it has the same keys. What a plan means is checked by the
 // parser alone.
 func Schema() ([]byte, error) {
-	s := object(reflect.TypeFor[dyno.Experiment]())
+	s, step := object(reflect.TypeFor[dyno.Experiment]()), object(reflect.TypeFor[dyno.Step]())
+	properties := s["properties"].(schema)
+	known := schema{} // any other factor is a variable
+	for _, factor := range knownFactors {
+		known[factor] = listOf(plainValue())
+	}
+	properties["vary"].(schema)["properties"] = known
+	if err := describe(properties, step["properties"].(schema)); err != nil {
+		return nil, err
+	}
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	line := text(`^\S+\s+\S`) // GET /path
 	line["type"] = "string"
-	s["$defs"] = schema{"steps": schema{"type": "array", "items": schema{"anyOf": []schema{line, object(reflect.TypeFor[dyno.Step]())}}}}
-	s["title"] = "dyno.yaml: a plan of dyno"
+	line["examples"] = []string{"GET /"}
+	s["$defs"] = schema{"steps": schema{"type": "array", "items": schema{"anyOf": []schema{line, step}}}}
 	return json.MarshalIndent(s, "", "  ")
+}
+
+// put gives a key its text and values. Note: the keyword default would not do, as editors write all defaults
+// of the keys below when they complete a key, also of keys that exclude each other.
+func (a about) put(of schema) {
+	of["description"] = a.About
+	values := a.Examples
+	if a.Default != nil {
+		of["description"] = fmt.Sprintf("%s Default: %v.", a.About, a.Default)
+		values = append([]any{a.Default}, values...)
+	}
+	forms, _ := of["anyOf"].([]schema)
+	if len(values) == 0 || of["enum"] != nil {
+		return
+	}
+	if _, list := values[0].([]any); forms == nil || list {
+		of["examples"] = values
+		return
+	}
+	for _, form := range forms { // of a list, and of one element in its place
+		if element, ok := form["items"].(schema); ok {
+			form = element
+		}
+		form["examples"] = values
+	}
+}
+
+// knownFactors are those that an editor offers.
+var knownFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOEXPERIMENT", "go", "rev", "build", "limit.cpu", "limit.memory", "load.rate", "load.concurrency"}
+
+// describe gives each key what keys.yaml says of it. A key without is a mistake, and so is a text without key.
+func describe(root, step schema) error {
+	var texts map[string]about
+	if err := yaml.UnmarshalWithOptions(keysText, &texts, yaml.Strict()); err != nil {
+		return fmt.Errorf("keys.yaml: %w", err)
+	}
+	used := map[string]bool{}
+	var walk func(prefix string, properties schema) error
+	walk = func(prefix string, properties schema) error {
+		for key, of := range properties {
+			of, name := of.(schema), prefix+key
+			if _, ok := step[key]; ok && prefix == "load." {
+				name = "step." + key
+			}
+			text, ok := texts[name]
+			if !ok {
+				return fmt.Errorf("keys.yaml does not say what %s is", name)
+			}
+			used[name] = true
+			text.put(of)
+			if below, ok := of["properties"].(schema); ok {
+				if err := walk(name+".", below); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	if err := walk("", root); err != nil {
+		return err
+	}
+	if err := walk("step.", step); err != nil {
+		return err
+	}
+	for name := range texts {
+		if !used[name] {
+			return fmt.Errorf("keys.yaml explains %s, which no plan has", name)
+		}
+	}
+	return nil
 }
 
 // object is a mapping with a key for each field that the parser reads.
@@ -60,7 +152,13 @@ func schemaOf(key string, t reflect.Type) schema {
 	case reflect.TypeFor[[]dyno.Threshold]():
 		return listOf(text(`(<=|>=|==|!=|<|>)`))
 	case reflect.TypeFor[[]dyno.More](), reflect.TypeFor[[]string]():
-		return listOf(plainValue())
+		switch key {
+		case "profile":
+			return listOf(oneOf(dyno.ProfileNames...))
+		case "use":
+			return listOf(oneOf(dyno.ProbeNames...))
+		}
+		return listOf(word())
 	case reflect.TypeFor[[]int]():
 		return listOf(schema{"type": "integer", "minimum": 100, "maximum": 599})
 	case reflect.TypeFor[map[string]string]():
@@ -82,7 +180,15 @@ func schemaOf(key string, t reflect.Type) schema {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return plainValue()
+		switch key {
+		case "arrival":
+			return oneOf("constant", "poisson")
+		case "keep_requests":
+			return oneOf("all", "none")
+		case "http":
+			return schema{"enum": []any{"1.1", "2", 1.1, 2}}
+		}
+		return word()
 	case reflect.Int:
 		if key == "cpus" {
 			return schema{"type": "integer", "minimum": -1}
@@ -101,6 +207,11 @@ const (
 
 // plainValue is a scalar, which the parser reads as it is written.
 func plainValue() schema { return schema{"type": []string{"string", "number", "boolean"}} }
+
+// word is the value of a key that takes a text. The parser takes true, too; an editor would offer it for each.
+func word() schema { return schema{"type": []string{"string", "number"}} }
+
+func oneOf(words ...string) schema { return schema{"type": "string", "enum": words} }
 
 func text(pattern string) schema {
 	return schema{"type": []string{"string", "number"}, "pattern": pattern}

@@ -174,7 +174,7 @@ func TestRead(t *testing.T) {
 // A service that sets GOGC itself is not taken for what its environment says.
 func TestGoalsContradict(t *testing.T) {
 	e := func(goal float64) []Note {
-		s, err := Read(run(t, func(r *dyno.Result) {
+		_, err := Read(run(t, func(r *dyno.Result) {
 			for i := range r.Collections {
 				r.Collections[i].Goal = goal
 			}
@@ -182,7 +182,7 @@ func TestGoalsContradict(t *testing.T) {
 		if err == nil {
 			t.Fatal("two values of GOGC are overridden by one")
 		}
-		s, err = Read(run(t, func(r *dyno.Result) {
+		s, err := Read(run(t, func(r *dyno.Result) {
 			for i := range r.Collections {
 				r.Collections[i].Goal = goal
 			}

@@ -261,12 +261,12 @@ func CPU(pid int) (float64, error) {
 // the second number of /proc/PID/task/*/schedstat (Linux, Documentation/scheduler/sched-stats.rst).
 // It is below 0 if that cannot be read. Go's threads hardly ever end, so that little is forgotten.
 func waited(pid int) float64 {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	sum := -1.0
 	for _, file := range files {
-		text, err2 := os.ReadFile(file)
+		text, _ := os.ReadFile(file) // a thread may have ended
 		var ran, waited float64
-		if _, err = fmt.Sscan(string(text), &ran, &waited); err2 == nil && err == nil {
+		if _, err := fmt.Sscan(string(text), &ran, &waited); err == nil {
 			sum = max(sum, 0) + waited/1e9
 		}
 	}

@@ -146,7 +146,7 @@ func buffers(live int) func(*rand.Rand) []byte {
 
 type node struct {
 	l, r *node
-	v    [4]uint64
+	_    [4]uint64
 }
 
 func grow(depth int) *node {

@@ -195,3 +195,25 @@ var (
 	flagWord   = regexp.MustCompile(`(?:[^ '"]|'[^']*'|"[^"]*")+`)
 	quotedPart = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
 )
+
+// runtimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
+// or GOMAXPROCS, so that two levels would be one (readGOGC in runtime/mgcpacer.go,
+// schedinit in runtime/proc.go), and crashes on a malformed GOMEMLIMIT.
+func runtimeTakes(l Level) bool {
+	v := l.Value
+	if v == "" {
+		return true
+	}
+	n, err := strconv.ParseInt(v, 10, 32)
+	switch l.Factor {
+	case "GOGC":
+		return v == "off" || err == nil
+	case "GOMAXPROCS":
+		return err == nil && n > 0
+	case "GOMEMLIMIT":
+		return v == "off" || memoryLimit.MatchString(v)
+	}
+	return true
+}
+
+var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)

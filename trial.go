@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -426,28 +425,6 @@ func (t *Trial) checkSource() *PlanError {
 		wrong(s.Go != "" && !s.Source(), "subject go", "go needs a subject that is built from source, not %s", s),
 	)
 }
-
-// runtimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
-// or GOMAXPROCS, so that two levels would be one (readGOGC in runtime/mgcpacer.go,
-// schedinit in runtime/proc.go), and crashes on a malformed GOMEMLIMIT.
-func runtimeTakes(l Level) bool {
-	v := l.Value
-	if v == "" {
-		return true
-	}
-	n, err := strconv.ParseInt(v, 10, 32)
-	switch l.Factor {
-	case "GOGC":
-		return v == "off" || err == nil
-	case "GOMAXPROCS":
-		return err == nil && n > 0
-	case "GOMEMLIMIT":
-		return v == "off" || memoryLimit.MatchString(v)
-	}
-	return true
-}
-
-var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
 func (t *Trial) uses(arg string) bool {
 	texts := slices.AppendSeq(append(slices.Clone(t.Subject.Args), t.Subject.Addr), maps.Values(t.Subject.Env))

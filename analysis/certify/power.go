@@ -188,8 +188,8 @@ func (c *Certificate) Expected(x Change) (p Power, size float64, ok bool) {
 	return curve.At(size, unsure), size, true
 }
 
-// measured is the size that log ratios measured where x was planted, if what is measured is
-// a factor of what is planted: that of least squares. unsure is the standard error of log(1+size), s the
+// measured is the size that log ratios measured where x was planted. It takes measured sizes to be
+// one factor times planted sizes, and fits that factor by least squares. unsure is the standard error of log(1+size), s the
 // deviation of a log ratio.
 func measured(planted, seen []float64, x, s float64) (size, unsure float64) {
 	factor, square := 1.0, 0.0

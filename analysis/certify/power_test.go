@@ -39,7 +39,7 @@ func (w world) noise(r *rand.Rand) float64 {
 	return x / math.Sqrt(sum) // of variance 1
 }
 
-// cpuFirst are the primary metrics, of which the first is changed.
+// cpuFirst lists the primary metrics; tests change the first.
 var cpuFirst = []string{"cpu-sec/req", "p50-sec", "p99-sec", "req/s", "rss-peak-B"}
 
 // runs are judged with looks, and end early as those of dyno run. All have the same noise, and each a

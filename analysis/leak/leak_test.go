@@ -522,8 +522,8 @@ func (b *stackBuilder) add(n int64, stack ...profile.Line) {
 	b.p.Sample = append(b.p.Sample, s)
 }
 
-// Of a program without dyno's probe nothing is known beside its collections. A fast leak leaves few,
-// and is not called level or passed over: that the heap grew is said.
+// dyno knows only the collections of a program without its probe. A fast leak leaves few. It is not
+// called level or passed over: the report says that the heap grew.
 func TestFastLeakOfAnExecutable(t *testing.T) {
 	minute := time.Minute
 	doubling := func(from, to float64) [2][]float64 {

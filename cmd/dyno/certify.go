@@ -76,8 +76,8 @@ KIND of --plant is cpu (more CPU time in each request, as a share of what one ta
 memory (each request retains bytes; those of a window are this share of peak memory),
 lock (held by each request, for a share of its CPU time) or p99 (waits in 2% of the
 requests). Changes need a service that is built from source and answers by net/http;
-others get runs of equal settings only. Of a plan with several settings the first is
-certified. The certificate is kept in the user's configuration, and reports of dyno
+others get runs of equal settings only. If a plan has several settings, the
+first is certified. The certificate is kept in the user's configuration, and reports of dyno
 run cite it, until the kernel, the CPU, the service (its build, arguments,
 environment, limits), the load, or turns against launches alone differ.`,
 		Args: oneTarget,

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -76,6 +77,7 @@ var otherwiseRun = map[string]string{
 	"go=1.25.5":     "TestLongToolchains, of other versions",
 	"$ dyno run":    "output, not a command",
 	"go run ./cmd/": "the evaluation",
+	"-tune-2026":    "the script tune, with a directory of a tuning",
 }
 
 // Every command of the README and of the recipes does what it says on a repository such as theirs, with shorter loads.
@@ -108,6 +110,10 @@ func TestMachineCommandsOfDocuments(t *testing.T) {
 		{regexp.MustCompile(`127\.0\.0\.1:(8080|6060)`), address},
 		{regexp.MustCompile(`\bargus\b`), name},
 		{regexp.MustCompile(`^(dyno bench .*)`), "$1 -d 12s"},
+		{regexp.MustCompile(` --total \d+m`), ""},
+		{regexp.MustCompile(`^(dyno tune)`), "$1 --total 20s"},
+		{regexp.MustCompile(`,pgo,GOEXPERIMENT=nogreenteagc`), ""}, // each compiles the standard library anew, for minutes
+		{regexp.MustCompile(`^(dyno tune .*-f dyno.yaml)`), "dyno init && $1"},
 	}
 	var lines []string
 	for _, file := range []string{"README.md", "doc/recipes.md"} {
@@ -193,6 +199,11 @@ func documentedModule(t *testing.T, dir string) {
 	write("pipeline/x.go", "package x\n")
 	write("pipeline/x_test.go", documentedBenchmarks)
 	write("service", "#!/bin/sh\ncat before.log >&2\n")
+	log := ""
+	for n := range 20 {
+		log += strings.Replace(collection, "gc 1 @0.010s", fmt.Sprintf("gc %d @%d.010s", n+1, n), 1)
+	}
+	write("gc.log", log)
 	write("before.log", strings.Repeat(collection, 20))
 	write("after.log", strings.Repeat(collection, 20))
 	write("old.txt", strings.Repeat("BenchmarkX-2 100 1000 ns/op\n", 6))

@@ -171,7 +171,7 @@ func listed(list string) func(func(string) bool) {
 	}
 }
 
-// parseLimit reads a value of GOMEMLIMIT, of which off and none are no limit.
+// parseLimit reads a value of GOMEMLIMIT; off and none mean no limit.
 func parseLimit(text string) (float64, error) {
 	if text == "off" {
 		return 0, nil

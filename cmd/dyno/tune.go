@@ -60,7 +60,8 @@ what you have" otherwise. TARGET is as of dyno run.
 Without --goal the goal is one sum: CPU time per request and peak memory, in per cent of
 today's, where 1% of memory may cost 0.5% of CPU time (--memory-price). Limits, and GOGC=off
 with one, are tried only where memory is reserved for the service: by --limit memory=, a level
-of limit.memory, or --reserve. Of a plan with several settings the first is today's.
+of limit.memory, or --reserve. If a plan has several settings, the first is
+today's.
 
 The directory has a run for each stage, which dyno report, compare and view read: 1-today,
 2-candidates, 3-more, 4-headroom; predictions.json was written before 2-candidates began.

@@ -120,7 +120,7 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 		}
 	}
 	err = fill(t.cmd, t.hands, e, o, dir)
-	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) { // whose cure, --resume, is none of a tuning
+	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) { // its cure, --resume, does not exist for a tuning
 		err = fmt.Errorf("%s: the first trials failed: %s", tuned.Dirs[s], alike.Err)
 	}
 	f, unread, unwritten := readAndWrite(dir)

@@ -36,7 +36,7 @@ func (p Power) Contradicts(s Share) bool {
 // some is greater, v is so by as much, and the second times v is right. s² lies between.
 //
 // Note: the mean of yes and no, for e and -e, has up to a third more error and as much bias, and each
-// factor alone is worse somewhere; doc/method/verdicts.md has figures.
+// factor alone is worse somewhere; TestCurve prints all of them.
 type Curve struct {
 	Metric  string
 	Runs    int

@@ -39,7 +39,7 @@ func Schema() ([]byte, error) {
 		return nil, err
 	}
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	line := text(`^\S+\s+\S`) // GET /path
+	line := text(`^\S+\s+\S`, "a request, such as GET /path")
 	line["type"] = "string"
 	line["examples"] = []string{"GET /"}
 	s["$defs"] = schema{"steps": schema{"type": "array", "items": schema{"anyOf": []schema{line, step}}}}
@@ -150,7 +150,7 @@ func schemaOf(key string, t reflect.Type) schema {
 	case reflect.TypeFor[dyno.Parallel]():
 		return schema{"anyOf": []schema{count(), {"$ref": "#/$defs/steps"}}}
 	case reflect.TypeFor[[]dyno.Threshold]():
-		return listOf(text(`(<=|>=|==|!=|<|>)`))
+		return listOf(text(`(<=|>=|==|!=|<|>)`, "a threshold, such as p99 < 30ms"))
 	case reflect.TypeFor[[]dyno.More](), reflect.TypeFor[[]string]():
 		switch key {
 		case "profile":
@@ -166,17 +166,17 @@ func schemaOf(key string, t reflect.Type) schema {
 	case reflect.TypeFor[bool](), reflect.TypeFor[*bool](), reflect.TypeFor[dyno.Not]():
 		return schema{"type": "boolean"}
 	case reflect.TypeFor[dyno.Duration]():
-		return text(duration)
+		return text(duration, "a time, such as 250ms or 10s")
 	case reflect.TypeFor[dyno.Sleep]():
-		return text(`^` + period + `(\.\.` + period + `)?$`)
+		return text(`^`+period+`(\.\.`+period+`)?$`, "a time, or a range such as 1s..3s")
 	case reflect.TypeFor[dyno.Rate]():
-		return text(`^\s*[0-9]`)
+		return text(`^\s*[0-9]`, "a rate, such as 500/s")
 	case reflect.TypeFor[*dyno.Fraction]():
-		return text(`^\s*[0-9.eE+-]+%?$`)
+		return text(`^\s*[0-9.eE+-]+%?$`, "a share, such as 1%")
 	case reflect.TypeFor[dyno.CPUs]():
-		return text(`^(none|\s*[0-9.eE+-]+%?)$`)
+		return text(`^(none|\s*[0-9.eE+-]+%?)$`, "a number of CPUs, such as 0.5 or 10%, or none")
 	case reflect.TypeFor[dyno.Size]():
-		return text(`^(none|\s*[0-9]+([KMGT]i)?B?\s*)$`)
+		return text(`^(none|\s*[0-9]+([KMGT]i)?B?\s*)$`, "a size, such as 64MiB, or none")
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -213,12 +213,13 @@ func word() schema { return schema{"type": []string{"string", "number"}} }
 
 func oneOf(words ...string) schema { return schema{"type": "string", "enum": words} }
 
-func text(pattern string) schema {
-	return schema{"type": []string{"string", "number"}, "pattern": pattern}
+// text has a pattern, and what an editor says of a value that does not match it.
+func text(pattern, want string) schema {
+	return schema{"type": []string{"string", "number"}, "pattern": pattern, "patternErrorMessage": "Want " + want + "."}
 }
 
 func count() schema {
-	return schema{"type": []string{"integer", "string"}, "minimum": 1, "pattern": `^[0-9_]+$`}
+	return schema{"type": []string{"integer", "string"}, "minimum": 1, "pattern": `^[0-9_]+$`, "patternErrorMessage": "Want a whole number above 0."}
 }
 
 // listOf takes a list, or one element for a list of one.

@@ -109,7 +109,7 @@ func TestResumeForeign(t *testing.T) {
 		spoil func(path string) error
 		want  string
 	}{
-		"another machine":    {host: here + "2", want: "it was begun on"},
+		"another machine":    {host: here + "2", want: "it was started on"},
 		"packed by somebody": {host: here, spoil: func(p string) error { return edit(p, `"proof": "`, `"proof": "0`) }, want: "not written by your dyno"},
 		"with another plan":  {host: here, spoil: func(p string) error { return edit(p, "/bin/true", "/bin/evil") }, want: "not written by your dyno"},
 		"with two proofs":    {host: here, spoil: func(p string) error { return edit(p, "{", `{"proof": "`+strings.Repeat("0", 64)+`",`) }, want: "not written by your dyno"},

@@ -63,7 +63,7 @@ func TestGate(t *testing.T) {
 		{"--threshold|change(p99) < 10%", exitThreshold, "1 of 2 thresholds failed: change(p99) < 10% of A=2 (+"},
 		{"--threshold|change(p99) < 2%|--threshold|p99 < 1s", exitThreshold, "unclear  change(p99) < 2%  A=3"},
 		{"--threshold|p99 < 11.5ms", exitThreshold, "FAILED  p99 < 11.5ms  A=2"},
-		{"--threshold|p99 < 10.2ms", exitThreshold, "close: the median's 95% interval reaches across the limit"},
+		{"--threshold|p99 < 10.2ms", exitThreshold, "close: the median's 95% interval crosses the limit"},
 		{"--threshold|p99 < 10.2ms|--format|junit", exitThreshold, `<testsuite name="x A=2" tests="1" failures="1"`},
 		{"--threshold|change(p99) != 2%|--format|junit|--strict", exitUnclear, `<failure message="unclear: +`},
 		{"--threshold|change(p99) != 2%|--format|junit", exitDone, `<system-out>unclear: +`},

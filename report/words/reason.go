@@ -75,9 +75,9 @@ func LeakReason(r leak.Reason) string {
 	case leak.Queued:
 		return "it grew under load, but not once no request was in flight: waiting requests held it (consider: a lower rate)"
 	case leak.LoadOpened:
-		return trendReason(r.Trend) + "; the load opened " + opened + " meanwhile, which explain part of the growth (consider: a longer warm-up, or fewer connections)"
+		return trendReason(r.Trend) + "; the load opened " + opened + ", which explain part of the growth (consider: a longer warm-up, or fewer connections)"
 	case leak.LoadAll:
-		return "the load opened " + opened + " meanwhile, which may explain all of the growth (consider: a longer warm-up, or a lower rate)"
+		return "the load opened " + opened + ", which may explain all of the growth (consider: a longer warm-up, or a lower rate)"
 	case leak.RateRose:
 		return "the rate rose meanwhile, and it is not known how much stayed once no request was in flight" + stay
 	case leak.RateConnected:

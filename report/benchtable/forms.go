@@ -36,7 +36,7 @@ func Sentences(t *benchstat.Tables) (list []string) {
 	case 1:
 		show = "1 shows"
 	}
-	list = append(list, fmt.Sprintf("%s at p < %v: %s a change; if nothing had changed, chance alone would give %s.",
+	list = append(list, fmt.Sprintf("%s at p < %v: %s a change; without any change, chance gives %s.",
 		of, t.Options.Alpha, show, statExpected(t.Options.Alpha*float64(n))))
 	switch files := slices.Contains(t.Columns, ".file") && len(t.Files) > 1; {
 	case files && slices.Contains(t.Files, benchstat.ThisRun):

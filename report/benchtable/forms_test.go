@@ -43,8 +43,8 @@ func TestBenchstatSentences(t *testing.T) {
 		a, b string
 		want []string
 	}{
-		{a, a, []string{"2 comparisons at p < 0.05: none shows a change; if nothing had changed, chance alone would give up to 0.1.", "dyno bench"}},
-		{statFile("", "X"), statFile("", "Y", "X"), []string{"1 comparison at p < 0.05: 1 shows a change; if nothing had changed, chance alone would give up to 0.05.", "dyno bench"}},
+		{a, a, []string{"2 comparisons at p < 0.05: none shows a change; without any change, chance gives up to 0.1.", "dyno bench"}},
+		{statFile("", "X"), statFile("", "Y", "X"), []string{"1 comparison at p < 0.05: 1 shows a change; without any change, chance gives up to 0.05.", "dyno bench"}},
 		{a, strings.Replace(a, "P", "Q", 1), []string{"Nothing is compared because the columns also differ in cpu (consider: --ignore cpu)."}},
 		{statFile("", "X"), statFile("", "X-8"), []string{"Nothing is compared because the columns share no benchmark name"}},
 		{a, "", nil},

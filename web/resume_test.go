@@ -70,7 +70,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("stop: %d %s", w.Code, w.Body)
 	}
 	<-done
-	if w := post(s.stop, a); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "nobody measures") {
+	if w := post(s.stop, a); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "no longer being measured") {
 		t.Errorf("stop again: %d %s", w.Code, w.Body)
 	}
 

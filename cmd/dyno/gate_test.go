@@ -93,7 +93,7 @@ func TestFailWorse(t *testing.T) {
 		{8, 8, "--fail-worse", exitUsage, "lets everything pass in 8 blocks: at an error of 0.1% it takes 11 (consider: --repeat 11, or none for as many as it takes)"},
 		{0, 14, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
 		{0, 12, "--fail-worse", exitDone, "--fail-worse lets everything pass in 12 blocks: at an error of 0.1% it takes 13 (consider: a longer --within)"},
-		{0, 12, "--full", exitDone, "looking after 6, 10, 16, 25 and 40"},
+		{0, 12, "--full", exitDone, "looks after 6, 10, 16, 25 and 40"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"report", measuredBlocks(t, c.repeats, c.blocks)}

@@ -96,8 +96,8 @@ func TestEndedRuns(t *testing.T) {
 	rows := regexp.MustCompile(`(?s)<tr.*?</tr>`).FindAllString(list.Body.String(), -1)
 	for _, c := range []struct{ id, blocks, state string }{
 		{"decided", `>7<div class="faint">decided</div>`, done},
-		{"late", `>3<div class="faint">its time was up</div>`, done},
-		{"within", `>4<div class="faint">its time was up</div>`, done},
+		{"late", `>3<div class="faint">out of time</div>`, done},
+		{"within", `>4<div class="faint">out of time</div>`, done},
 		{"stopped", `>5</td>`, interrupted},
 		{"running", `>5</td>`, underWay},
 		{"all", `>40</td>`, done},

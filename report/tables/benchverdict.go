@@ -303,9 +303,9 @@ func (v *View) Measured() (out []string) {
 	if s := took(v.Elapsed.Seconds()); s != "" {
 		text += ", in " + s
 	}
-	text += ": a block is a new layout of the program in memory"
+	text += ": a block is a new memory layout of the program"
 	if len(v.Settings) > 1 {
-		text += ", in which the settings took turns"
+		text += "; the settings took turns in each block"
 	}
 	text += "."
 	if unsettled > 0 && len(v.Settings) > 1 {

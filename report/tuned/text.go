@@ -282,7 +282,7 @@ func (r *Report) cliff() string {
 	if len(limits) < 3 {
 		return ""
 	}
-	text := fmt.Sprintf("The limits of the setting: with a GOMEMLIMIT below %s, collections run back to back; with a live heap 25%% or 50%% larger, below %s or %s.", limits[0], limits[1], limits[2])
+	text := fmt.Sprintf("Collections run back to back with a GOMEMLIMIT below %s; with a live heap 25%% or 50%% larger, below %s or %s.", limits[0], limits[1], limits[2])
 	if r.Best != nil && r.Best.Collector.Limit > 0 {
 		text += fmt.Sprintf(" A limit of %s gets there when the live heap is about %.1f times today's.", dyno.Size(r.Best.Collector.Limit), r.Best.Collector.Limit/r.Cliffs[0].Limit)
 	}

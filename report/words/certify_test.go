@@ -105,8 +105,8 @@ func TestCertificateCurve(t *testing.T) {
 func TestCited(t *testing.T) {
 	for want, why := range map[string][]certify.Expiry{
 		"certificate of 2026-11-23, of runs of at most 1m0s: false alarms 0 of 40; 3% more CPU time per request found in 19 of 20; a lock held for 10% of a request's CPU time found in 4 of 20": nil,
-		"certificate of 2026-11-23: expired, because the kernel differs (consider: dyno certify)":                                                                                                     {certify.OtherKernel},
-		"certificate of 2026-11-23: expired, because the CPU, the service and the load differ (consider: dyno certify)":                                                                               {certify.OtherCPU, certify.OtherService, certify.OtherLoad},
+		"certificate of 2026-11-23: expired, because the kernel differs (consider: dyno certify)":                                                                                                {certify.OtherKernel},
+		"certificate of 2026-11-23: expired, because the CPU, the service and the load differ (consider: dyno certify)":                                                                          {certify.OtherCPU, certify.OtherService, certify.OtherLoad},
 	} {
 		if got := Cited(certificate(), why); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

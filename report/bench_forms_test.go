@@ -60,7 +60,7 @@ func TestBenchMarkdownFits(t *testing.T) {
 	if len(text) > layout.MostMarkdown {
 		t.Errorf("it has %d bytes", len(text))
 	}
-	for _, want := range []string{"200 of 2000 benchmarks changed: ", "194 more in the tables", "Left out, as a comment has room for so much only: "} {
+	for _, want := range []string{"200 of 2000 benchmarks changed: ", "194 more in the tables", "Left out because a comment has limited space: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it has no %q", want)
 		}
@@ -238,7 +238,7 @@ func TestBenchHTML(t *testing.T) {
 	checkPage(t, page)
 	at := 0
 	for _, want := range []string{
-		"<h1>Benchmarks of json</h1>", "The error is kept at 0.1% a comparison", `<section id="verdict">`, "<strong>rev=HEAD</strong> against rev=main: 3 of 6 benchmarks changed: ",
+		"<h1>Benchmarks of json</h1>", "The error is 0.1% per comparison", `<section id="verdict">`, "<strong>rev=HEAD</strong> against rev=main: 3 of 6 benchmarks changed: ",
 		`<h3 id="doubts">`, "12% of the time was stolen", `<section id="thresholds">`, `<section id="change">`, "Changed or unclear",
 		`<th scope="row">CodeMarshal</th>`, `id="fig-change"`, "sec/op of all benchmarks", "geomean", "tokens/op: all equal.",
 		`<section id="why">`, "(*encodeState).string", `<section id="pitfalls">`, "optimised away", `<section id="failed">`, "unexpected end", `<section id="again">`, "dyno bench --vary rev=main,HEAD",

@@ -89,9 +89,9 @@ func TestBenchTooFew(t *testing.T) {
 		looks  []int
 		want   string
 	}{
-		{10, nil, "10 blocks cannot tell any change, however great: at an error of 0.1% a comparison that takes 11 ("},
+		{10, nil, "10 blocks cannot show any change, however great: an error of 0.1% per comparison takes 11 ("},
 		{11, nil, ""},
-		{13, stats.BenchLooks, "that takes 14 (consider: a longer --duration,"},
+		{13, stats.BenchLooks, "takes 14 (consider: a longer --duration,"},
 		{14, stats.BenchLooks, ""},
 	} {
 		tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: c.looks, Rows: []benchmark{{Name: "X", Blocks: c.blocks}}}
@@ -108,7 +108,7 @@ func TestBenchTooFewOfMany(t *testing.T) {
 	for i := range 20 {
 		tb.Settings = append(tb.Settings, dyno.Setting{{Factor: "AA", Value: strings.Repeat("x", i+1)}})
 	}
-	if text := benchText(t, tb, layout.Options{}); !strings.Contains(text, "10 blocks cannot tell any change") {
+	if text := benchText(t, tb, layout.Options{}); !strings.Contains(text, "10 blocks cannot show any change") {
 		t.Errorf("got\n%.2000s", text)
 	}
 }
@@ -157,7 +157,7 @@ func TestBenchWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, got := range map[string]string{"text": text.String(), "markdown": benchMarkdown(t, r), "html": entities.UnescapeString(page.String())} {
-			for _, want := range []string{"cpu per operation, " + c.want, "is likely, not proved"} {
+			for _, want := range []string{"cpu per operation, " + c.want, "is a likely cause, not a proved one"} {
 				if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(got, "\\", "")), " "), want) {
 					t.Errorf("%s has no %q in\n%.3000s", name, want, got)
 				}

@@ -90,7 +90,7 @@ func (v view) briefService(o layout.Options) []passage {
 	return []passage{
 		about, {keys: true}, verdict, changes,
 		{name: "causes", rank: 3, lines: sentences(v.causes())},
-		{name: "what lasts", rank: 2, lines: sentences(v.lasting())},
+		{name: "leaks", rank: 2, lines: sentences(v.lasting())},
 		v.briefThresholds(),
 		v.briefFailures(),
 		v.briefWarnings(),
@@ -191,7 +191,7 @@ func (v view) briefChanges(o layout.Options) string {
 		fmt.Fprintf(&b, "%d more comparisons are in the tables.\n", more)
 	}
 	if slices.ContainsFunc(changes, surprising) {
-		b.WriteString(layout.Fold("Unclear although 0 is not in the interval: a run's verdicts share one error (dyno help verdicts).", "", "", v.Width))
+		b.WriteString(layout.Fold("Unclear although the interval excludes 0: a run's verdicts share one error (dyno help verdicts).", "", "", v.Width))
 	}
 	return b.String()
 }
@@ -407,11 +407,11 @@ func (v view) next(r *tables.Report, left []string) passage {
 		tables = "All tables: dyno report " + r.Dir + " --full"
 	}
 	if left != nil {
-		tables += " (which has " + words.List(left) + ", too)"
+		tables += " (which also has " + words.List(left) + ")"
 	}
 	lines := []string{tables}
 	if more := v.worthwhile(); more > 0 && r.Dir != "" {
-		lines = append([]string{fmt.Sprintf("%s would settle half of what is unclear: dyno run --resume %s --more %d", layout.Count(more, "more block"), r.Dir, more)}, lines...)
+		lines = append([]string{fmt.Sprintf("%s may settle half the unclear verdicts: dyno run --resume %s --more %d", layout.Count(more, "more block"), r.Dir, more)}, lines...)
 	}
 	return passage{lines: sentences(lines)}
 }

@@ -56,7 +56,7 @@ func TestBriefSaysWhatIsWrong(t *testing.T) {
 // A reader who sees an interval without 0 beside "unclear" is told why.
 func TestBriefExplainsUnclear(t *testing.T) {
 	tb := cases()["pair"]
-	const why = "0 is not in the interval"
+	const why = "the interval excludes 0"
 	if text := briefly(t, tb, layout.Options{}); strings.Contains(text, why) {
 		t.Errorf("nothing is to be explained in:\n%s", text)
 	}

@@ -175,7 +175,7 @@ func TestHTML(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"<title>sessions: ", "Content-Security-Policy", "Skip to the verdict", "<h1>sessions: 29 trials in 6 blocks of 5 settings; 1 more failed</h1>",
-		`<section id="verdict">`, "<strong>GOGC=0</strong> against GOGC=100: ", "No recommendation: 1 trial failed.", `<h3 id="doubts">Doubts</h3>`,
+		`<section id="verdict">`, "<strong>GOGC=0</strong> against GOGC=100: ", "No recommendation: 1 trial failed.", `<h3 id="doubts">Warnings</h3>`,
 		`<section id="change">`, `id="fig-change"`, "<summary>Table", "Other metrics",
 		`<section id="latency">`, `id="fig-percentiles"`, `id="fig-histograms"`,
 		`<section id="memory">`, `<section id="trials">`, "Failed trials", "assignment to entry in nil map", `id="fig-trials-p50-sec"`, "Every trial",
@@ -216,7 +216,7 @@ func TestHTMLOfLess(t *testing.T) {
 	}{
 		{"one setting", pageOf(synthetic(6, study[:1]), study[:1]), []string{"The median latency is", ">Figures</h2>", `id="fig-percentiles"`}, []string{"fig-change", "Recommended"}},
 		{"no load", pageOf(bare, nil), []string{">Figures</h2>", "rss-peak"}, []string{"fig-percentiles", `id="latency"`}},
-		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
+		{"all failed", pageOf(failing, study[:2]), []string{"no finished trial", "None: nothing comparable was measured", "Failed trials", "no such package", `href="#trials"`}, []string{"fig-", `id="latency"`, `id="change"`}},
 		{"partial", partial, []string{"No recommendation: only 7 of 30 planned trials were run.", "7 of 30 planned trials were run"}, []string{"Recommended"}},
 		{"nothing at all", &html.Page{Report: tables.Report{Table: compare.Tabulate(nil, compare.Options{Name: "x"})}}, []string{"no finished trial"}, []string{"fig-"}},
 	} {

@@ -59,7 +59,7 @@ func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage 
 	if v.Kind == compare.OfBenchmarks {
 		return v.benchParts(r, o, comment)
 	}
-	found := passage{name: "what was found", rank: 1, lines: v.found(), opening: comment}
+	found := passage{name: "the findings", rank: 1, lines: v.found(), opening: comment}
 	advice := passage{name: "the recommendation", rank: 1}
 	if text := words.Recommendation(v.Table); text != "" {
 		advice.lines = sentences([]string{text})
@@ -80,7 +80,7 @@ func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage 
 	}
 	warnings := passage{name: "Warnings", rank: 4, items: words.Warnings(v.Table)}
 	broken := passage{name: "Failed trials", rank: 5, failed: tables.Failures(v.Table)}
-	about := passage{name: "what was measured", rank: 3, lines: sentences(v.About)}
+	about := passage{name: "the subject and the load", rank: 3, lines: sentences(v.About)}
 	if comment {
 		return append(append([]passage{found, advice, thresholds, about}, comparisons...), warnings, broken)
 	}
@@ -108,7 +108,7 @@ func (v view) benchParts(r *tables.Report, o layout.Options, comment bool) (out 
 		}
 		comparisons = append(comparisons, passage{rank: last + 4 + n, section: s})
 	}
-	how := passage{name: "how it was measured", rank: last + 3, lines: sentences(v.Measured())}
+	how := passage{name: "the method", rank: last + 3, lines: sentences(v.Measured())}
 	if comment {
 		for n, i := range v.Others() {
 			s, _ := v.Differences(i)

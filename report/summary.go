@@ -26,7 +26,7 @@ func Summary(w io.Writer, r *dyno.Result, about []string, o layout.Options) erro
 		s.WriteString(layout.Fold(line, "", "  ", s.width))
 	}
 	if r.Err != "" {
-		s.alarm("The trial failed, so that no figure below counts: " + r.Err)
+		s.alarm("The trial failed, so no figure below counts: " + r.Err)
 	}
 	s.WriteByte('\n')
 	s.overview()
@@ -103,7 +103,7 @@ func (s *summary) overview() {
 	requests, failed, due := s.tally()
 	unsent := ""
 	if s.Sent.Unsent > 0 {
-		unsent = fmt.Sprintf("%d more were due and never sent", s.Sent.Unsent)
+		unsent = fmt.Sprintf("%d more were due but never sent", s.Sent.Unsent)
 	}
 	all := ""
 	if requests > failed || s.Sent.Requests > 0 {
@@ -180,7 +180,7 @@ func (s *summary) latency() {
 	}
 	s.WriteByte('\n')
 	if s.Sent.Saturated != "" {
-		s.alarm(fmt.Sprintf("Not to be compared: %s (consider: %s)", s.Sent.Saturated, words.SaturationCure))
+		s.alarm(fmt.Sprintf("Not comparable: %s (consider: %s)", s.Sent.Saturated, words.SaturationCure))
 	}
 	g.Text(&s.Builder, s.color)
 }

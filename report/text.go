@@ -58,6 +58,6 @@ func Markdown(w io.Writer, r *tables.Report) error {
 	v := view{r.View(math.MaxInt)}
 	v.Keys = nil // cells wrap, so that names may be long
 	title := layout.Piece{Title: "heading", Text: "### " + layout.TextLine(r.Title()) + "\n", Rank: 0}
-	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...), " All of it: `dyno report DIR`, of the run directory."))
+	_, err := io.WriteString(w, layout.Page(append([]layout.Piece{title}, v.pieces(v.parts(r, layout.Options{}, true))...), " The full report: `dyno report DIR`, with the run directory."))
 	return err
 }

@@ -116,7 +116,7 @@ func TestMarkdownFits(t *testing.T) {
 		if b.Len() > layout.MostMarkdown {
 			t.Errorf("%s: %d bytes", name, b.Len())
 		}
-		for _, want := range []string{"### sessions: ", " against ", "Thresholds: ", "FAILED | p99 &lt; 12ms", "Failed trials", "Warnings", "Left out, as a comment has room for so much only: ", "Other metrics", "`dyno report DIR`"} {
+		for _, want := range []string{"### sessions: ", " against ", "Thresholds: ", "FAILED | p99 &lt; 12ms", "Failed trials", "Warnings", "Left out because a comment has limited space: ", "Other metrics", "`dyno report DIR`"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s: %q is not in it", name, want)
 			}

@@ -65,19 +65,19 @@ func TestRecommendation(t *testing.T) {
 		{"better in one, worse in none", map[string]map[string]compare.Versus{"200": {"p50-sec": same, "p99-sec": better}}, nil,
 			[]string{"Recommended: GOGC=200.", "p99 latency (20% lower"}, "unclear"},
 		{"the better of two", map[string]map[string]compare.Versus{"150": {"p50-sec": same, "p99-sec": better}, "200": {"p50-sec": better, "p99-sec": better}}, nil,
-			[]string{"Recommended: GOGC=200.", "GOGC=150 is better in something, too", "not with each other"}, ""},
+			[]string{"Recommended: GOGC=200.", "GOGC=150 is also better in something", "not with each other"}, ""},
 		{"what is unclear is small", map[string]map[string]compare.Versus{"200": {"p50-sec": unclear, "p99-sec": better}}, nil,
-			[]string{"Recommended: GOGC=200.", "in median latency it is unclear, and at worst 5% worse"}, ""},
+			[]string{"Recommended: GOGC=200.", "it is unclear in median latency, at worst 5% worse"}, ""},
 		{"what is unclear may be much", map[string]map[string]compare.Versus{"200": {"p50-sec": wide, "p99-sec": better}}, nil,
 			[]string{"No recommendation: GOGC=200", "median latency 35% higher", "about 9 more blocks"}, "Recommended"},
 		{"throughput may be lost", map[string]map[string]compare.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
 			[]string{"No recommendation", "throughput 30% lower"}, "Recommended"},
 		{"a trade", map[string]map[string]compare.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
-			[]string{"A trade, which is yours to choose: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
+			[]string{"A trade-off for you to decide: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
 		{"only worse", map[string]map[string]compare.Versus{"50": {"p99-sec": worse}}, nil,
 			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
 		{"nothing shown", map[string]map[string]compare.Versus{"50": {"p99-sec": wide}}, nil,
-			[]string{"Nothing is shown", "about 9 more blocks would settle half of what is unclear"}, "Recommended"},
+			[]string{"No setting is shown to be better or worse", "about 9 more blocks would settle half of the unclear verdicts"}, "Recommended"},
 		{"all the same", map[string]map[string]compare.Versus{"50": {"p99-sec": same}}, nil,
 			[]string{"No setting differs from GOGC=100 by more than 1%"}, "Recommended"},
 		{"partial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Planned++ },
@@ -88,7 +88,7 @@ func TestRecommendation(t *testing.T) {
 		{"fails fast", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{300, 240}}
 			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
-		}, []string{"No recommendation: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, and none of GOGC=100"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, against none of GOGC=100"}, "Recommended"},
 		{"one failure of many", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{1, 0}}
 			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
@@ -100,10 +100,10 @@ func TestRecommendation(t *testing.T) {
 		}, []string{"Recommended: GOGC=150."}, "GOGC=200"},
 		{"p99 of no trial", map[string]map[string]compare.Versus{"200": {"p50-sec": better}}, func(t *compare.Table) {
 			t.Settings[0].Values["p99-sec"] = compare.Summary{Center: 0.01, Trials: make([]float64, 6)}
-		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200", "some trials lack p99 latency"}, "Recommended"},
 		{"p99 of some trials", map[string]map[string]compare.Versus{"200": {"p50-sec": better, "p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["p99-sec"] = compare.Summary{Center: 0.01, Trials: make([]float64, 3)}
-		}, []string{"No recommendation: GOGC=200", "not all trials have told p99 latency"}, "Recommended"},
+		}, []string{"No recommendation: GOGC=200", "some trials lack p99 latency"}, "Recommended"},
 		{"leaks", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Leak = &leak.Leak{Memory: &leak.Grown{Verdict: leak.Leaking}}
 		}, []string{"No recommendation: GOGC=200", "it leaks memory"}, "Recommended"},

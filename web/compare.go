@@ -62,7 +62,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) error {
 	case body.A == "" || body.B == "":
 		body.Problem = "Choose two runs."
 	case body.A == body.B:
-		body.Problem = "These are one run: its page compares its settings."
+		body.Problem = "Both are the same run: its page compares its settings."
 	default:
 		tables, err := s.tables(r, body.A, body.B)
 		if err != nil {

@@ -59,7 +59,7 @@ func (s *Site) find() (found []place, note string, err error) {
 	look(s.Root, "", 1)
 	switch {
 	case looked > mostFolders:
-		note = fmt.Sprintf("only the first %d folders were looked into (consider: dyno view with a folder of runs)", mostFolders)
+		note = fmt.Sprintf("only the first %d folders were searched (consider: dyno view with a folder of runs)", mostFolders)
 	case unread > 0:
 		note = fmt.Sprintf("folders that could not be read: %d", unread)
 	}

@@ -48,20 +48,20 @@ func (s *Site) admit(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 0)                                 // nothing here reads one
 	if !slices.ContainsFunc(s.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
 		// By that, a page of another site whose name was made to point here would read the runs.
-		return refuse(http.StatusMisdirectedRequest, "This server is not asked by the name or port that it was started with (consider: the address that dyno view printed, or dyno view --host).")
+		return refuse(http.StatusMisdirectedRequest, "The request names another host or port than this server was started with (consider: the address that dyno view printed, or dyno view --host).")
 	}
 	if foreign(r) {
-		return refuse(http.StatusForbidden, "A page of another site asked for this, and only readers do.")
+		return refuse(http.StatusForbidden, "A page of another site made this request; only readers may.")
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 	case http.MethodPost:
 		if http.NewCrossOriginProtection().Check(r) != nil || !s.token(r) {
-			return refuse(http.StatusForbidden, "This was not asked by a page of this server as it is now (consider: to reload the page).")
+			return refuse(http.StatusForbidden, "The request did not come from a current page of this server (consider: to reload the page).")
 		}
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		return refuse(http.StatusMethodNotAllowed, "Nothing here answers that method.")
+		return refuse(http.StatusMethodNotAllowed, "No page here accepts that method.")
 	}
 	return nil
 }
@@ -94,6 +94,6 @@ func (s *Site) recover(w http.ResponseWriter, r *http.Request) {
 		panic(p)
 	default:
 		slog.Error("a page could not be made", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-		s.fail(w, r, errors.New("The page could not be made: this is a mistake in dyno. What it was is where dyno view was started."))
+		s.fail(w, r, errors.New("The page could not be made: this is a bug in dyno. The log of dyno view has the details."))
 	}
 }

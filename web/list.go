@@ -63,7 +63,7 @@ func (e *entry) Progress() string {
 
 // Why says why a run ended before the last block of its plan.
 func (e *entry) Why() string {
-	return map[dyno.Ended]string{dyno.EndedDecided: "decided", dyno.EndedTime: "its time was up"}[e.Run.Ended]
+	return map[dyno.Ended]string{dyno.EndedDecided: "decided", dyno.EndedTime: "out of time"}[e.Run.Ended]
 }
 
 // Changes says of each primary metric what the setting did that changed it most, and

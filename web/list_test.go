@@ -96,8 +96,8 @@ func TestEndedRuns(t *testing.T) {
 	rows := regexp.MustCompile(`(?s)<tr.*?</tr>`).FindAllString(list.Body.String(), -1)
 	for _, c := range []struct{ id, blocks, state string }{
 		{"decided", `>7<div class="faint">decided</div>`, done},
-		{"late", `>3<div class="faint">its time was up</div>`, done},
-		{"within", `>4<div class="faint">its time was up</div>`, done},
+		{"late", `>3<div class="faint">out of time</div>`, done},
+		{"within", `>4<div class="faint">out of time</div>`, done},
 		{"stopped", `>5</td>`, interrupted},
 		{"running", `>5</td>`, underWay},
 		{"all", `>40</td>`, done},
@@ -164,7 +164,7 @@ func TestBrokenRuns(t *testing.T) {
 func TestRunsComeAndGo(t *testing.T) {
 	root := t.TempDir()
 	s := site(t, root)
-	want(t, get(t, s, "/"), 200, "There is no run here yet")
+	want(t, get(t, s, "/"), 200, "There are no runs here yet")
 	path := filepath.Join(root, "x")
 	made{trials: 2, silent: true}.run(t, path, false)
 	want(t, get(t, s, "/"), 200, "1 run in", "interrupted")
@@ -174,7 +174,7 @@ func TestRunsComeAndGo(t *testing.T) {
 	want(t, get(t, s, "/runs/x/"), 200)
 	os.RemoveAll(path)
 	want(t, get(t, s, "/runs/x/"), 404, "no such run (any more)")
-	want(t, get(t, s, "/"), 200, "There is no run here yet")
+	want(t, get(t, s, "/"), 200, "There are no runs here yet")
 	os.RemoveAll(root)
 	want(t, get(t, s, "/"), 500, "look for runs")
 }
@@ -231,7 +231,7 @@ func TestTrend(t *testing.T) {
 	want(t, get(t, s, query("/trend", "name", "sessions", "metric", "p99-sec", "setting", "GOGC=100", "mixed", "1")), 200, "another machine", "All runs")
 	want(t, get(t, s, query("/trend", "name", "sessions", "metric", "threads")), 200, "most threads", "runa") // not a primary metric
 	want(t, get(t, s, query("/trend", "name", "sessions", "metric", "no-such")), 200, "No run named")
-	want(t, get(t, s, query("/trend", "name", "no-such")), 404, "No run that has results")
+	want(t, get(t, s, query("/trend", "name", "no-such")), 404, "has results")
 }
 
 func TestCompare(t *testing.T) {
@@ -239,9 +239,9 @@ func TestCompare(t *testing.T) {
 	made{}.run(t, filepath.Join(root, "a"), false)
 	made{slower: 1.5, started: began.AddDate(0, 0, 1)}.run(t, filepath.Join(root, "b"), false)
 	s := site(t, root)
-	want(t, get(t, s, "/compare?a=a&b=b"), 200, "GOGC=100</h2>", "GOGC=50</h2>", "p99 latency", "worse", "&#43;", "other metrics", "Doubts")
+	want(t, get(t, s, "/compare?a=a&b=b"), 200, "GOGC=100</h2>", "GOGC=50</h2>", "p99 latency", "worse", "&#43;", "other metrics", "Warnings")
 	want(t, get(t, s, "/compare"), 200, "Choose two runs", `<option value="a">`)
-	want(t, get(t, s, "/compare?a=a&b=a"), 200, "These are one run")
+	want(t, get(t, s, "/compare?a=a&b=a"), 200, "Both are the same run")
 	want(t, get(t, s, "/compare?a=a&b=../b"), 404, "There is no run")
 	want(t, get(t, s, "/compare?a=a/files&b=b"), 404, "There is no run")
 }

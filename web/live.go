@@ -32,7 +32,7 @@ const (
 func (s *Site) live(w http.ResponseWriter, r *http.Request, dir *store.Dir) error {
 	defer s.followers.Add(-1)
 	if s.followers.Add(1) > mostFollowers {
-		return refuse(http.StatusServiceUnavailable, "%d pages follow runs already (consider: to close some)", mostFollowers)
+		return refuse(http.StatusServiceUnavailable, "%d pages already follow runs (consider: to close some)", mostFollowers)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -27,7 +27,7 @@ func (s *Site) enter(r *http.Request, run string) (leave func(), err error) {
 	defer cancel()
 	one, _ := q.runs.LoadOrStore(run, make(chan struct{}, 1))
 	own := one.(chan struct{})
-	late := refuse(http.StatusServiceUnavailable, "Other pages are being made, and take long (consider: to try again).")
+	late := refuse(http.StatusServiceUnavailable, "The server is still making other pages (consider: to try again).")
 	select {
 	case own <- struct{}{}:
 	case <-ctx.Done():

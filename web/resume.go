@@ -54,11 +54,11 @@ func (s *Site) stop(w http.ResponseWriter, r *http.Request, dir *store.Dir) erro
 	const cure = "(consider: Ctrl-C where it was started)"
 	switch {
 	case errors.Is(err, errors.ErrUnsupported) || err == nil && held && pid == 0:
-		return refuse(http.StatusNotImplemented, "it is not known which process measures, or it is another user's "+cure)
+		return refuse(http.StatusNotImplemented, "the process that measures is unknown, or is another user's "+cure)
 	case err != nil:
 		return err
 	case !held:
-		return refuse(http.StatusConflict, "nobody measures this run any more (consider: to reload the page)")
+		return refuse(http.StatusConflict, "this run is no longer being measured (consider: to reload the page)")
 	case pid == os.Getpid():
 		return refuse(http.StatusConflict, "this server itself has the run open "+cure)
 	case pid == g.stopped: // a second interrupt would end it at once, without a report
@@ -90,12 +90,12 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	defer g.mu.Unlock()
 	if len(dir.Missing()) == 0 {
 		if dir.Run.Ended != "" {
-			return refuse(http.StatusConflict, "this run is over: it has compared as many blocks as it takes")
+			return refuse(http.StatusConflict, "this run is over: it has compared enough blocks")
 		}
 		return refuse(http.StatusConflict, "all trials of this run are done")
 	}
 	if err := s.trust(dir); err != nil {
-		return refuse(http.StatusForbidden, "this run would do what its plan says, which is to start programs, and it is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path)
+		return refuse(http.StatusForbidden, "the plan of this run starts programs, and the run is not known to be yours: %v (consider: to read its plan, then dyno run --resume %s)", err, dir.Path)
 	}
 	found, _, err := s.find()
 	if err != nil {
@@ -117,11 +117,11 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	before := changed(dir.Path, "results.jsonl")
 	stop, done, err := s.Resume(dir.Path)
 	if err != nil {
-		return fmt.Errorf("go on with the run: %w", err)
+		return fmt.Errorf("resume the run: %w", err)
 	}
 	g.path, g.stop, g.done, g.stopped = dir.Path, stop, done, 0
 	if !awaitHolder(r.Context(), dir.Path, done) && changed(dir.Path, "results.jsonl").Equal(before) {
-		return fmt.Errorf("go on with the run: it ended at once: %s", lastOf(filepath.Join(dir.Path, ResumeLog)))
+		return fmt.Errorf("resume the run: it ended at once: %s", lastOf(filepath.Join(dir.Path, ResumeLog)))
 	}
 	return back(w)
 }
@@ -130,7 +130,7 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 // somebody else's. dyno run can resume it.
 func (s *Site) trust(dir *store.Dir) error {
 	if here, err := os.Hostname(); err != nil || here != dir.Run.Host.Name {
-		return fmt.Errorf("it was begun on %q", short(dir.Run.Host.Name))
+		return fmt.Errorf("it was started on %q", short(dir.Run.Host.Name))
 	}
 	if err := safe.Ours(dir.Path); err != nil {
 		return err

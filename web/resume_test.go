@@ -70,7 +70,7 @@ func TestResume(t *testing.T) {
 		t.Errorf("stop: %d %s", w.Code, w.Body)
 	}
 	<-done
-	if w := post(s.stop, a); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "nobody measures") {
+	if w := post(s.stop, a); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "no longer being measured") {
 		t.Errorf("stop again: %d %s", w.Code, w.Body)
 	}
 
@@ -109,7 +109,7 @@ func TestResumeForeign(t *testing.T) {
 		spoil func(path string) error
 		want  string
 	}{
-		"another machine":    {host: here + "2", want: "it was begun on"},
+		"another machine":    {host: here + "2", want: "it was started on"},
 		"packed by somebody": {host: here, spoil: func(p string) error { return edit(p, `"proof": "`, `"proof": "0`) }, want: "not written by your dyno"},
 		"with another plan":  {host: here, spoil: func(p string) error { return edit(p, "/bin/true", "/bin/evil") }, want: "not written by your dyno"},
 		"with two proofs":    {host: here, spoil: func(p string) error { return edit(p, "{", `{"proof": "`+strings.Repeat("0", 64)+`",`) }, want: "not written by your dyno"},

@@ -58,7 +58,7 @@ func open(p place) (*store.Dir, error) {
 func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) error {
 	if dir.Run.Plan.Bench != nil {
 		if !exists(p.path, "report.html") {
-			return refuse(http.StatusNotFound, "The benchmarks are being measured, or were broken off: there is no report yet (consider: dyno report %s).", p.path)
+			return refuse(http.StatusNotFound, "The benchmarks are still running, or were interrupted: there is no report yet (consider: dyno report %s).", p.path)
 		}
 		http.Redirect(w, r, runURL(p.ID)+"report.html", http.StatusSeeOther)
 		return nil

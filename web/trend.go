@@ -48,7 +48,7 @@ func (s *Site) trend(w http.ResponseWriter, r *http.Request) error {
 	slices.Sort(names)
 	runs := byName[name]
 	if len(runs) == 0 {
-		return refuse(http.StatusNotFound, "No run that has results is named %q.", name)
+		return refuse(http.StatusNotFound, "No run named %q has results.", name)
 	}
 	metric, setting := shown(runs[len(runs)-1])
 	metric = cmp.Or(r.FormValue("metric"), metric)
@@ -126,7 +126,7 @@ func courses(runs []*entry, metric, setting string, mixed bool) (cs []course) {
 		}
 		first := found[0].Conditions
 		for _, what := range first.Differing(f.Conditions) {
-			c.Facts = append(c.Facts, fmt.Sprintf("%s: %s, there %s", what, cmp.Or(f.Conditions[what], "none"), cmp.Or(first[what], "none")))
+			c.Facts = append(c.Facts, fmt.Sprintf("%s: %s instead of %s", what, cmp.Or(f.Conditions[what], "none"), cmp.Or(first[what], "none")))
 		}
 		cs = append(cs, c)
 	}
@@ -193,7 +193,7 @@ func courseOf(runs []*entry, values []value, found trend.Course, metric string) 
 	case len(marks) > 1:
 		c.Found = fmt.Sprintf("%d changes of level were found.", len(marks))
 	case len(found.Runs) < trend.EnoughRuns:
-		c.Found = "A change of level can be found from ten runs on."
+		c.Found = "It takes at least ten runs to find a change of level."
 	default:
 		c.Found = "No change of level was found."
 	}
@@ -204,11 +204,11 @@ func courseOf(runs []*entry, values []value, found trend.Course, metric string) 
 func since(before, e *entry) (notes []string) {
 	note := func(what, a, b string) {
 		if a != b {
-			notes = append(notes, fmt.Sprintf("%s %s, before %s", what, cmp.Or(b, "unknown"), cmp.Or(a, "unknown")))
+			notes = append(notes, fmt.Sprintf("%s %s, previously %s", what, cmp.Or(b, "unknown"), cmp.Or(a, "unknown")))
 		}
 	}
 	if names := before.Conditions.Differing(e.Conditions); len(names) > 0 {
-		notes = append(notes, "not comparable with the run before: another "+strings.Join(names, ", "))
+		notes = append(notes, "not comparable with the run before: different "+strings.Join(names, ", "))
 	}
 	note("kernel", before.Run.Host.Kernel, e.Run.Host.Kernel)
 	note("Go", before.Run.Host.Go, e.Run.Host.Go)

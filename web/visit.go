@@ -39,7 +39,7 @@ func (s *Site) welcome(w http.ResponseWriter, r *http.Request) (sent bool, err e
 	case known, strings.HasPrefix(r.URL.Path, "/assets/"), reads && s.passes(r.URL.Path):
 		return false, nil
 	}
-	return false, refuse(http.StatusForbidden, "This browser has not been here, and the address has not the secret that dyno view printed with it (consider: the whole address).")
+	return false, refuse(http.StatusForbidden, "The address lacks the secret that dyno view printed, and this browser has not been here before (consider: the whole address).")
 }
 
 // cookieName differs from port to port, as browsers tell the servers of a host not apart.

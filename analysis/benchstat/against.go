@@ -92,7 +92,7 @@ func configOf(text []byte, name string) (benchConfig, error) {
 		put(gomaxprocs, procs)
 	}
 	if r.Err() == nil && results == 0 {
-		return nil, errors.New("there are none")
+		return nil, errors.New("no benchmarks")
 	}
 	return c, r.Err()
 }

@@ -321,7 +321,7 @@ func (h *piles) cell(at slot, assume benchmath.Assumption) (*Cell, *benchmath.Sa
 		mixed = append(mixed, f.Name)
 	}
 	if len(mixed) > 0 {
-		c.Notes = append(c.Notes, "samples that differ in "+strings.Join(mixed, ", ")+" are thrown together")
+		c.Notes = append(c.Notes, "samples that differ in "+strings.Join(mixed, ", ")+" are pooled")
 	}
 	c.Notes = append(c.Notes, texts(c.Warnings)...)
 	return c, sample
@@ -378,14 +378,14 @@ func means(t *Table) []Mean {
 		if i == 0 {
 			common = len(centers)
 		} else if len(ratios) != common {
-			m.Notes = append(m.Notes, "has not the benchmarks of the first column: means of different things")
+			m.Notes = append(m.Notes, "benchmark set differs from the first column: the means are not comparable")
 		}
 		if math.IsNaN(float64(m.Center)) {
-			m.Notes = append(m.Notes, "no geometric mean, as not every value is above 0")
+			m.Notes = append(m.Notes, "no geometric mean, because not every value is above 0")
 		}
 		if i > 0 && !undefined {
 			if m.Ratio = geomean(ratios); math.IsNaN(float64(m.Ratio)) {
-				m.Notes = append(m.Notes, "no geometric mean of changes, as not every ratio is above 0")
+				m.Notes = append(m.Notes, "no geometric mean of changes, because not every ratio is above 0")
 			}
 		}
 		list[i] = m

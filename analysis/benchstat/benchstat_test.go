@@ -143,7 +143,7 @@ func TestAgainst(t *testing.T) {
 		t.Errorf("%d comparisons, want 1", n)
 	}
 	for _, texts := range [][2]string{{"", run}, {old, "PASS\n"}} {
-		if _, err := Against(strings.NewReader(texts[0]), strings.NewReader(texts[1]), 0.05); err == nil || !strings.Contains(err.Error(), "there are none") {
+		if _, err := Against(strings.NewReader(texts[0]), strings.NewReader(texts[1]), 0.05); err == nil || !strings.Contains(err.Error(), "no benchmarks") {
 			t.Errorf("%q: %v", texts, err)
 		}
 	}

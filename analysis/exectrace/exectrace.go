@@ -128,7 +128,7 @@ func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
 		return nil, fmt.Errorf("read execution trace: it begins with %q", head)
 	}
 	if version < oldestTrace {
-		return nil, fmt.Errorf("read execution trace: it is of Go 1.%d (want Go 1.%d or later)", version, oldestTrace)
+		return nil, fmt.Errorf("read execution trace: it was written by Go 1.%d (want Go 1.%d or later)", version, oldestTrace)
 	}
 	events, err := trace.NewReader(b)
 	if err != nil {

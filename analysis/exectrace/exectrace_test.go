@@ -89,7 +89,7 @@ func TestReadTraceErrors(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"", "EOF"},
 		{"a page not found here", "it begins with"},
-		{"go 1.21 trace\x00\x00\x00", "it is of Go 1.21 (want Go 1.22 or later)"},
+		{"go 1.21 trace\x00\x00\x00", "it was written by Go 1.21 (want Go 1.22 or later)"},
 		{"go 1.99 trace\x00\x00\x00", "unsupported trace version"},
 		{string(whole[:len(whole)/2]), "read execution trace"},
 	} {

@@ -45,15 +45,15 @@ type Loss struct {
 func (l Loss) Error() string {
 	switch l.Kind {
 	case RequestsUnsaid:
-		return fmt.Sprintf("trial %d: its load did not say how many requests it sent, so that its profiles cannot be told per request", l.Trial)
+		return fmt.Sprintf("trial %d: its load did not report its number of requests, so its profiles have no figures per request", l.Trial)
 	case OpsUnsaid:
-		return fmt.Sprintf("trial %d: its benchmark did not say how many operations it did, so that its profiles cannot be told per operation", l.Trial)
+		return fmt.Sprintf("trial %d: its benchmark did not report its number of operations, so its profiles have no figures per operation", l.Trial)
 	case SourceGone:
 		return fmt.Sprintf("no source of %s: it is not on this machine", l.File)
 	case SourceTrimmed:
-		return fmt.Sprintf("no source of %s: the subject was built with -trimpath, so that its profile does not say where it is", l.File)
+		return fmt.Sprintf("no source of %s: the subject was built with -trimpath, so its profile does not say where it is", l.File)
 	case SourceChanged:
-		return fmt.Sprintf("%s was changed after the run began: its lines may not be those that were measured", l.File)
+		return fmt.Sprintf("%s was changed after the run began: its lines may differ from those measured", l.File)
 	}
 	return l.Err.Error()
 }

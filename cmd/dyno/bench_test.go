@@ -226,7 +226,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("profile:\n%s", got)
 	}
 	again(exitUsage, "profile", dir, "--bench", "Names")
-	if got := again(exitDone, "profile", dir); !strings.HasPrefix(got, "project/search.RSS: profiles of processes of their own") || strings.Contains(got, "request") || strings.Contains(got, "response") {
+	if got := again(exitDone, "profile", dir); !strings.HasPrefix(got, "project/search.RSS: profiles of separate processes") || strings.Contains(got, "request") || strings.Contains(got, "response") {
 		t.Errorf("profile:\n%s", got)
 	}
 }
@@ -237,7 +237,7 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
-	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot tell any change, however great") ||
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot show any change, however great") ||
 		!strings.Contains(errs, "results are in "+dir) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}

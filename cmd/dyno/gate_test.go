@@ -63,7 +63,7 @@ func TestGate(t *testing.T) {
 		{"--threshold|change(p99) < 10%", exitThreshold, "1 of 2 thresholds failed: change(p99) < 10% of A=2 (+"},
 		{"--threshold|change(p99) < 2%|--threshold|p99 < 1s", exitThreshold, "unclear  change(p99) < 2%  A=3"},
 		{"--threshold|p99 < 11.5ms", exitThreshold, "FAILED  p99 < 11.5ms  A=2"},
-		{"--threshold|p99 < 10.2ms", exitThreshold, "close: the median's 95% interval reaches across the limit"},
+		{"--threshold|p99 < 10.2ms", exitThreshold, "close: the median's 95% interval crosses the limit"},
 		{"--threshold|p99 < 10.2ms|--format|junit", exitThreshold, `<testsuite name="x A=2" tests="1" failures="1"`},
 		{"--threshold|change(p99) != 2%|--format|junit|--strict", exitUnclear, `<failure message="unclear: +`},
 		{"--threshold|change(p99) != 2%|--format|junit", exitDone, `<system-out>unclear: +`},
@@ -93,7 +93,7 @@ func TestFailWorse(t *testing.T) {
 		{8, 8, "--fail-worse", exitUsage, "lets everything pass in 8 blocks: at an error of 0.1% it takes 11 (consider: --repeat 11, or none for as many as it takes)"},
 		{0, 14, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
 		{0, 12, "--fail-worse", exitDone, "--fail-worse lets everything pass in 12 blocks: at an error of 0.1% it takes 13 (consider: a longer --within)"},
-		{0, 12, "--full", exitDone, "looking after 6, 10, 16, 25 and 40"},
+		{0, 12, "--full", exitDone, "looks after 6, 10, 16, 25 and 40"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"report", measuredBlocks(t, c.repeats, c.blocks)}

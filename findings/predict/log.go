@@ -54,7 +54,7 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 		}
 	}
 	if len(ws) == 0 {
-		return nil, fmt.Errorf("%d collections are too few to tell what is allocated between them: %w", log.Total.Collections, ErrNothing)
+		return nil, fmt.Errorf("%d collections are too few to measure allocation between them: %w", log.Total.Collections, ErrNothing)
 	}
 	w := pooled(ws)
 	s.Elapsed = w.Elapsed

@@ -87,9 +87,9 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	plan := dir.Run.Plan
 	switch {
 	case plan.Bench != nil:
-		return nil, fmt.Errorf("%s is a run of benchmarks, and predictions are of a service (consider: a run of dyno run)", dir.Path)
+		return nil, fmt.Errorf("%s is a run of benchmarks, but predictions need a service (consider: a run of dyno run)", dir.Path)
 	case plan.Slice > 0:
-		return nil, fmt.Errorf("%s has slices of one process, whose heap goes on from one setting to the next (consider: dyno run without --slice)", dir.Path)
+		return nil, fmt.Errorf("%s has slices of one process, whose heap carries over from one setting to the next (consider: dyno run without --slice)", dir.Path)
 	}
 	s := &Source{Name: plan.Name, Per: Request}
 	rd := reader{Source: s, dir: dir, options: o}
@@ -166,7 +166,7 @@ func (rd *reader) group() error {
 		rd.order = append(rd.order, told)
 	}
 	if (rd.options.GOGC != nil || rd.options.Limit != nil) && len(rd.settings) > 1 {
-		return fmt.Errorf("%s has several values of GOGC or GOMEMLIMIT, which its plan tells (consider: without --gogc-was and --limit-was)", rd.dir.Path)
+		return fmt.Errorf("%s varies GOGC or GOMEMLIMIT, so its plan has their values (consider: without --gogc-was and --limit-was)", rd.dir.Path)
 	}
 	return nil
 }

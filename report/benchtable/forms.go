@@ -18,9 +18,9 @@ import (
 func Sentences(t *benchstat.Tables) (list []string) {
 	switch nothing, keys := t.Apart(); {
 	case len(keys) > 0:
-		list = append(list, fmt.Sprintf("Nothing is compared, as the columns differ in %s too (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
+		list = append(list, fmt.Sprintf("Nothing is compared because the columns also differ in %s (consider: --ignore %s).", strings.Join(keys, ", "), strings.Join(keys, ",")))
 	case nothing:
-		list = append(list, "Nothing is compared, as the columns have no benchmark of the same name (consider: --ignore /gomaxprocs, if the number that ends the names differs).")
+		list = append(list, "Nothing is compared because the columns share no benchmark name (consider: --ignore /gomaxprocs, if the number that ends the names differs).")
 	}
 	n, changed := t.Count()
 	if n == 0 {
@@ -36,17 +36,17 @@ func Sentences(t *benchstat.Tables) (list []string) {
 	case 1:
 		show = "1 shows"
 	}
-	list = append(list, fmt.Sprintf("Of %s at p < %v, %s a change; if nothing had changed, %s would by chance.",
+	list = append(list, fmt.Sprintf("%s at p < %v: %s a change; without any change, chance gives %s.",
 		of, t.Options.Alpha, show, statExpected(t.Options.Alpha*float64(n))))
 	switch files := slices.Contains(t.Columns, ".file") && len(t.Files) > 1; {
 	case files && slices.Contains(t.Files, benchstat.ThisRun):
-		list = append(list, "The baseline was not measured in turns with this run: what drifted on the machine between them is in the changes, and p takes it for the code's. "+
+		list = append(list, "The baseline was not measured in turns with this run: drift of the machine between them counts as a change of the code, also in p. "+
 			"To be sure, measure both in one run: --vary rev=OLD,NEW.")
 	case files:
-		list = append(list, fmt.Sprintf("Files do not tell whether they were measured in turns: what drifted on the machine from one to the next is in the changes, and p takes it for the code's. "+
-			"To be sure: dyno bench, which measures in turns, with a chance of %v %% of a false change in a comparison.", 100*dyno.DefaultBenchError))
+		list = append(list, fmt.Sprintf("Files do not say whether they were measured in turns: drift of the machine between them counts as a change of the code, also in p. "+
+			"To be sure, use dyno bench: it measures in turns, with a %v %% chance of a false change per comparison.", 100*dyno.DefaultBenchError))
 	default:
-		list = append(list, "A file does not tell whether its samples were taken in turns: if not, what drifted on the machine is in the changes, and p takes it for the code's.")
+		list = append(list, "A file does not say whether its samples were taken in turns: if not, drift of the machine counts as a change of the code, also in p.")
 	}
 	return list
 }

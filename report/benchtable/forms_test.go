@@ -43,10 +43,10 @@ func TestBenchstatSentences(t *testing.T) {
 		a, b string
 		want []string
 	}{
-		{a, a, []string{"Of 2 comparisons at p < 0.05, none shows a change; if nothing had changed, up to 0.1 would by chance.", "dyno bench"}},
-		{statFile("", "X"), statFile("", "Y", "X"), []string{"Of 1 comparison at p < 0.05, 1 shows a change; if nothing had changed, up to 0.05 would", "dyno bench"}},
-		{a, strings.Replace(a, "P", "Q", 1), []string{"Nothing is compared, as the columns differ in cpu too (consider: --ignore cpu)."}},
-		{statFile("", "X"), statFile("", "X-8"), []string{"Nothing is compared, as the columns have no benchmark of the same name"}},
+		{a, a, []string{"2 comparisons at p < 0.05: none shows a change; without any change, chance gives up to 0.1.", "dyno bench"}},
+		{statFile("", "X"), statFile("", "Y", "X"), []string{"1 comparison at p < 0.05: 1 shows a change; without any change, chance gives up to 0.05.", "dyno bench"}},
+		{a, strings.Replace(a, "P", "Q", 1), []string{"Nothing is compared because the columns also differ in cpu (consider: --ignore cpu)."}},
+		{statFile("", "X"), statFile("", "X-8"), []string{"Nothing is compared because the columns share no benchmark name"}},
 		{a, "", nil},
 	} {
 		got := Sentences(statTables(t, c.a, c.b))
@@ -126,7 +126,7 @@ func TestBenchstatForms(t *testing.T) {
 		many = append(many, fmt.Sprintf("A_name_that_is_long_enough_to_fill_a_comment%d", i))
 	}
 	b.Reset()
-	if err := Markdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "Left out, as a comment has room for so much only: sec/op.") {
+	if err := Markdown(&b, statTables(t, statFile("", many...))); err != nil || b.Len() > layout.MostMarkdown || !strings.Contains(b.String(), "Left out because a comment has limited space: sec/op.") {
 		t.Errorf("%d bytes, %v", b.Len(), err)
 	}
 }

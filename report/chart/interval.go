@@ -176,7 +176,7 @@ func (d *intervalDrawing) finish(class string, x, y, side float64, on bool) {
 		d.rule("span "+class, x, y-4, x, y+4)
 		return
 	}
-	d.path("arrow "+class, through(x, y-4, x+5*side, y, x, y+4), "goes on")
+	d.path("arrow "+class, through(x, y-4, x+5*side, y, x, y+4), "continues")
 }
 
 // mark draws a ratio; a ring marks one beyond the axis.

@@ -55,7 +55,7 @@ func Strip(rows []Row, x Format) SVG {
 			{10, func(x, y float64) { s.rule("center", x+5, y-7, x+5, y+7) }, "median"},
 		}
 		if odd {
-			entries = append(entries, entry{12, func(x, y float64) { s.path("dot odd", form(3, x+6, y, 4), "") }, "to be looked at"})
+			entries = append(entries, entry{12, func(x, y float64) { s.path("dot odd", form(3, x+6, y, 4), "") }, "with warnings"})
 		}
 		s.legend(0.5, entries)
 	})

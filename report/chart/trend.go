@@ -44,7 +44,7 @@ func Trend(l Line, marks []int, x, y Format) SVG {
 			s.foot(along, l.ticks(x, room), bottom)
 		}
 		if len(marks) > 0 {
-			s.legend(0.4, []entry{{12, func(x, y float64) { s.path("change", form(4, x+6, y, 5), "") }, "from here on it is different"}})
+			s.legend(0.4, []entry{{12, func(x, y float64) { s.path("change", form(4, x+6, y, 5), "") }, "changes here"}})
 		}
 	})
 }

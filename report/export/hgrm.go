@@ -29,7 +29,7 @@ func HGRM(w io.Writer, rs []*dyno.Result) error {
 		}
 	}
 	if h.Count() == 0 || !h.Whole() {
-		return errors.New("write percentile distribution: the latencies are not there")
+		return errors.New("write percentile distribution: no latencies")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")

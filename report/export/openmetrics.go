@@ -48,7 +48,7 @@ func OpenMetrics(w io.Writer, t *compare.Table) error {
 			name, unit = exposedUnit(m.Name)
 			help = m.Name + " of benchmarks"
 		} else if name == "dyno_service" {
-			help, extra = "what the service publishes itself", labelled("metric", m.Name)
+			help, extra = "published by the service itself", labelled("metric", m.Name)
 		} else if base, _, ok := strings.Cut(help, " of step "); ok {
 			help = base
 		}

@@ -19,7 +19,7 @@ var gcCompared = []gcRow{
 	{label: "heap at end, max", metric: "heap-end-max-B", note: ""}, {label: "goal, mean", metric: "heap-goal-B", note: ""},
 	{label: "stop before marking, p50", metric: "sweep-term-p50-sec", note: ""}, {label: "stop before marking, p99", metric: "sweep-term-p99-sec", note: ""},
 	{label: "stop after marking, p50", metric: "mark-term-p50-sec", note: ""}, {label: "stop after marking, p99", metric: "mark-term-p99-sec", note: ""},
-	{label: "longest stop", metric: "pause-max-sec", note: ""}, {label: "stopped in all", metric: "pause-total-sec", note: ""}, {label: "marking, mean", metric: "mark-sec", note: ""},
+	{label: "longest stop", metric: "pause-max-sec", note: ""}, {label: "stopped, total", metric: "pause-total-sec", note: ""}, {label: "marking, mean", metric: "mark-sec", note: ""},
 }
 
 // Compare writes two logs side by side with ratios and no verdicts. The error is w's.
@@ -48,12 +48,12 @@ func Compare(w io.Writer, a, b *gctrace.Log, o layout.Options) error {
 	}
 	g.Text(&out, o.Color)
 	out.WriteByte('\n')
-	out.WriteString(layout.Fold("Two logs are two observations: what differs may be chance or the load as well as the program, so there is no verdict "+
+	out.WriteString(layout.Fold("Two logs are two observations: a difference can come from chance or the load as well as the program, so there is no verdict "+
 		"(consider: dyno run --vary, which repeats both and gives intervals).", "", "", o.Columns()))
 	for _, l := range []*gctrace.Log{a, b} {
 		warn(&out, layout.Clean(l.Name)+":", l, o.Columns())
 		if n := len(l.Processes) + l.More; n > 1 {
-			out.WriteString(layout.Fold(fmt.Sprintf("%s is of %d processes; the figures are of all together.", layout.Clean(l.Name), n), "", "", o.Columns()))
+			out.WriteString(layout.Fold(fmt.Sprintf("%s has %d processes; the figures cover all of them.", layout.Clean(l.Name), n), "", "", o.Columns()))
 		}
 	}
 	_, err := io.WriteString(w, out.String())

@@ -17,7 +17,7 @@ func Explain(w io.Writer, line string, o layout.Options) error {
 	line = strings.TrimSuffix(line, "\n")
 	parts, ok := gcParts(line)
 	if !ok {
-		return fmt.Errorf("explain %q: that is not a whole gc line", line)
+		return fmt.Errorf("explain %q: not a complete gc line", line)
 	}
 	var b strings.Builder
 	b.WriteString(layout.Clean(line) + "\n")
@@ -33,8 +33,8 @@ func Explain(w io.Writer, line string, o layout.Options) error {
 		}
 		b.WriteString(layout.Fold(p.meaning, fmt.Sprintf("  %-*s  ", left, p.text), indent, o.Columns()))
 	}
-	b.WriteString("\n" + layout.Fold("MB are MiB (1,048,576 bytes), cut off to whole ones: 2 MB are at least 2 and less than 3 MiB. Times have two digits that count. "+
-		"GODEBUG=gcpacertrace=1 tells the heap sizes to the byte.", "", "", o.Columns()))
+	b.WriteString("\n" + layout.Fold("MB means MiB (1,048,576 bytes), rounded down: 2 MB is at least 2 and less than 3 MiB. Times have two significant digits. "+
+		"GODEBUG=gcpacertrace=1 gives heap sizes in bytes.", "", "", o.Columns()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -59,10 +59,10 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 	}
 	add("gc "+n, "collection number %s since the process began", n)
 	add("@"+at+"s", "it started %s s after the process began", at)
-	add(percent+"%", "so much of all the CPU time that GOMAXPROCS could give since the process began went into collections, whether the program used that time or not; "+
-		"a sum over all collections so far, cut off, and without idle marking")
+	add(percent+"%", "collections took this share of all CPU time that GOMAXPROCS allowed since the process began, used or not; "+
+		"a sum over all collections so far, rounded down, without idle marking")
 	if leaks != "" {
-		add("(checking …)", "it also looked for goroutines that can never go on, which takes longer")
+		add("(checking …)", "it also looked for goroutines blocked forever, which takes longer")
 	}
 	phases := gcPhases
 	if len(walls) == 3 {
@@ -72,7 +72,7 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 	for i, x := range walls {
 		add(x+" ms", "%s", phases[i].clock)
 	}
-	add("", "CPU time (as the runtime accounts it: wall clock time of workers, also when they wait for a CPU)")
+	add("", "CPU time (as the runtime counts it: wall clock time of workers, with waits for a CPU)")
 	i := 0
 	for _, phase := range phases {
 		for _, meaning := range phase.cpu {
@@ -80,7 +80,7 @@ func gcParts(line string) (parts []gcPart, ok bool) {
 			i++
 		}
 	}
-	add("", "Memory and the rest")
+	add("", "Memory and other")
 	return append(parts, explainSizes(tail)...), true
 }
 
@@ -89,28 +89,28 @@ var gcPhases = []struct {
 	clock string
 	cpu   []string
 }{
-	{"stop of the world: all goroutines come to a halt, sweeping is finished, the write barrier is turned on",
-		[]string{"that stop × the Ps that stood still"}},
+	{"stop the world: all goroutines halt, sweeping finishes, the write barrier is turned on",
+		[]string{"that stop × the number of stopped Ps"}},
 	{"scanning of stacks and globals, while the program runs (Go 1.5)", []string{"scanning, by one goroutine"}},
-	{"waiting for all Ps to turn on the write barrier (Go 1.5)", []string{"the same, which takes none"}},
+	{"waiting for all Ps to turn on the write barrier (Go 1.5)", []string{"the same wait, which takes no CPU time"}},
 	{"marking, while the program runs", []string{
-		"assists: goroutines that allocated and had to mark in return before they could go on; this is what requests wait for",
-		"background: workers that are set aside for marking, a quarter of GOMAXPROCS",
-		"idle: workers on Ps that had nothing else to do; free, and not in the percentage"}},
-	{"stop of the world: marking ends, the write barrier is turned off",
-		[]string{"that stop × the Ps that stood still"}},
+		"assists: goroutines that allocate must mark in return before they go on; requests wait for this",
+		"background: dedicated mark workers, a quarter of GOMAXPROCS",
+		"idle: workers on Ps with nothing else to do; free, and not in the percentage"}},
+	{"stop the world: marking ends, the write barrier is turned off",
+		[]string{"that stop × the number of stopped Ps"}},
 }
 
 // gcSizes are the meanings of what stands behind the phases, by the words behind its number.
 var gcSizes = map[string]string{
-	"MB goal":    "goal: what the heap was to stay below at the end of marking, as GOGC and GOMEMLIMIT have it",
-	"MB stacks":  "stacks of goroutines that were scanned; they count for the goal",
-	"MB globals": "global variables that were scanned; they count for the goal",
+	"MB goal":    "goal: the heap size that GOGC and GOMEMLIMIT allow at the end of marking",
+	"MB stacks":  "scanned goroutine stacks; they count towards the goal",
+	"MB globals": "scanned global variables; they count towards the goal",
 }
 
 func explainSizes(tail string) (parts []gcPart) {
 	heaps := []string{"heap when marking began", "heap when marking ended: the program allocated meanwhile",
-		"of it, marked as live: what is left after sweeping, with all that was allocated while marking"}
+		"marked as live: what sweeping leaves, with all that was allocated during marking"}
 	for _, field := range strings.Split(tail, ", ") {
 		number, what, _ := strings.Cut(field, " ")
 		meaning, known := gcSizes[what]
@@ -120,7 +120,7 @@ func explainSizes(tail string) (parts []gcPart) {
 				parts = append(parts, gcPart{size + " MB", heaps[min(i, 2)]})
 			}
 		case strings.HasPrefix(what, "P"):
-			parts = append(parts, gcPart{number + " P", "GOMAXPROCS: how many threads could run Go code at once"})
+			parts = append(parts, gcPart{number + " P", "GOMAXPROCS: the number of threads that can run Go code at once"})
 			if what != "P" {
 				parts = append(parts, gcPart{"(forced)", "runtime.GC or debug.FreeOSMemory asked for it"})
 			}

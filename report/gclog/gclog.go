@@ -99,12 +99,12 @@ type gcRow struct{ label, metric, note string }
 var gcStudy = []gcRow{
 	{label: "Requests", metric: "requests", note: ""},
 	{label: "Total duration", metric: "span-sec", note: ""},
-	{label: "Percent time in GC", metric: "gc-cpu-frac", note: "their CPU time over GOMAXPROCS × duration; without idle marking"},
+	{label: "Percent time in GC", metric: "gc-cpu-frac", note: "CPU time of collections / (GOMAXPROCS × duration), without idle marking"},
 	{label: "Total collections", metric: "collections", note: ""},
-	{label: "Total GC duration", metric: "gc-duration-sec", note: "duration × percent of time in GC, as study 002 has it"},
-	{label: "  under way", metric: "gc-total-sec", note: "time in which a collection was under way; the program ran on beside most of it"},
+	{label: "Total GC duration", metric: "gc-duration-sec", note: "duration × percent of time in GC, as in study 002"},
+	{label: "  under way", metric: "gc-total-sec", note: "time with a collection under way; the program ran during most of it"},
 	{label: "  CPU", metric: "gc-cpu-sec", note: "CPU time that collections took from the program"},
-	{label: "Average pace of GC", metric: "pace-sec", note: "from the start of one collection to that of the next"},
+	{label: "Average pace of GC", metric: "pace-sec", note: "from the start of one collection to the start of the next"},
 	{label: "Requests/collection", metric: "req/gc", note: ""},
 }
 
@@ -134,7 +134,7 @@ func (s *gcLog) study() {
 		case "gc-cpu-frac":
 			if p != nil {
 				said := strconv.Itoa(int(math.Round(100*p.Said))) + " %"
-				g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, said, "as the runtime says at the end, since the process began; cut off")})
+				g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(r.label, said, "as the runtime reports at the end, since the process began; rounded down")})
 				r.label = ""
 			}
 		}
@@ -210,9 +210,9 @@ func (s *gcLog) stops() {
 		Head: [][]string{{"Wall clock", "p50", "p90", "p99", "max", "all", ""}},
 	}
 	for _, r := range []struct{ label, metric, note string }{
-		{"stop before marking", "sweep-term", "the world stands: sweep termination"},
-		{"marking", "mark", "beside the program"},
-		{"stop after marking", "mark-term", "the world stands: mark termination"},
+		{"stop before marking", "sweep-term", "the world is stopped: sweep termination"},
+		{"marking", "mark", "while the program runs"},
+		{"stop after marking", "mark-term", "the world is stopped: mark termination"},
 	} {
 		cs := layout.Cells(r.label)
 		for _, part := range []string{"-p50-sec", "-p90-sec", "-p99-sec", "-max-sec", "-total-sec"} {
@@ -236,10 +236,10 @@ func (s *gcLog) cpu() {
 		d     time.Duration
 		note  string
 	}{
-		{"background marking", t.Background, "workers set aside for it, a quarter of GOMAXPROCS"},
-		{"assists", t.Assist, "goroutines that allocate faster than marking goes on, and so wait"},
-		{"stops of the world", stops, "their time × GOMAXPROCS"},
-		{"idle marking", t.Idle, "on Ps with nothing else to do; in no percentage above"},
+		{"background marking", t.Background, "dedicated workers, a quarter of GOMAXPROCS"},
+		{"assists", t.Assist, "goroutines that must help because they allocate faster than marking proceeds"},
+		{"stop the world", stops, "their time × GOMAXPROCS"},
+		{"idle marking", t.Idle, "on idle Ps; not in any percentage above"},
 	} {
 		x := r.d.Seconds()
 		share := strconv.FormatFloat(100*x/all.Seconds(), 'f', 1, 64) + " %"
@@ -247,7 +247,7 @@ func (s *gcLog) cpu() {
 	}
 	s.noted(&g)
 	if b := s.Text.Scavenged; b > 0 {
-		fmt.Fprintf(s, "\nReturned to the system: %s, as %s of the scavenger say\n", layout.ScaleOf("-B", b).With(b), layout.Count(int(s.Text.Scavenger), "line"))
+		fmt.Fprintf(s, "\nReturned to the system: %s, according to %s of the scavenger\n", layout.ScaleOf("-B", b).With(b), layout.Count(int(s.Text.Scavenger), "line"))
 	}
 }
 
@@ -263,7 +263,7 @@ func (s *gcLog) processes() {
 	}
 	s.table(&g)
 	if s.More > 0 {
-		s.WriteString(layout.Fold(fmt.Sprintf("%d further processes are in the totals only.", s.More), "", "", s.width))
+		s.WriteString(layout.Fold(fmt.Sprintf("%d more processes are only in the totals.", s.More), "", "", s.width))
 	}
 }
 
@@ -271,13 +271,13 @@ func (s *gcLog) processes() {
 func warn(b *strings.Builder, heading string, l *gctrace.Log, width int) {
 	var ws []string
 	if n := int(l.Text.Torn); n > 0 {
-		ws = append(ws, layout.Count(n, "line")+" had log text inside, put together again")
+		ws = append(ws, layout.Count(n, "line")+" interrupted by log text and put together again")
 	}
 	if n := int(l.Text.Lost); n > 0 {
-		ws = append(ws, layout.Count(n, "line")+" could not be read for certain, because log text cut in; not counted")
+		ws = append(ws, layout.Count(n, "line")+" could not be read reliably because of other log text; not counted")
 	}
 	if l.Total.Collections < 3 {
-		ws = append(ws, "so few collections that the ends of the log matter more than they do")
+		ws = append(ws, "too few collections: the ends of the log distort the figures")
 	}
 	if len(ws) > 0 {
 		b.WriteString("\n" + heading + "\n")

@@ -21,7 +21,7 @@ const mostIntervals = 80
 func (v *pageView) benchmarks(out *paper) {
 	out.About = tameAll(v.Measured(), 10, mostNote)
 	if len(v.Settings) > 1 {
-		out.Foot = "Verdicts are of blocks, in which the settings took turns of a few milliseconds each."
+		out.Foot = "Verdicts compare settings within blocks, in which they took turns of a few milliseconds each."
 	}
 	out.Doubts = tameAll(v.BenchNotes(), 100, mostNote)
 	out.add("thresholds", "Thresholds", v.show(v.ThresholdTable(mostRows, mostRows)))
@@ -54,13 +54,13 @@ func (v *pageView) changeBlocks() (out []block) {
 	}
 	groups, left := v.benchIntervals()
 	if groups != nil && first != nil {
-		b := v.svg("change", units[0].Unit+" of all benchmarks", v.showsChanges()+" What changed comes first.",
+		b := v.svg("change", units[0].Unit+" of all benchmarks", v.showsChanges()+" Changes come first.",
 			chart.Intervals(groups, v.Negligible), &first[0].Section, v.BenchLegend())
 		for i := range first[1:] {
 			b.Figure.Tables = append(b.Figure.Tables, v.tables(&first[i+1].Section)...)
 		}
 		if left > 0 {
-			b.Figure.Notes = append(b.Figure.Notes, fmt.Sprintf("%d more that did not change are in the table.", left))
+			b.Figure.Notes = append(b.Figure.Notes, fmt.Sprintf("The table has %d more that did not change.", left))
 		}
 		out = append(out, b)
 	} else {

@@ -41,8 +41,8 @@ func (v *pageView) causes() (out []block) {
 	if rows := v.flameRows(); rows != nil {
 		out = append(out, block{
 			ID: "flames", Title: "Flame graphs",
-			Lines: []string{"The wider a box, the more of the cost is in that function and what it calls; in a difference red is more and green is less than the baseline. " +
-				"A click on a box shows it alone, the search marks boxes. They are pprof's own pages."},
+			Lines: []string{"The width of a box is the cost of a function and its calls; in a difference, red is more and green is less than the baseline. " +
+				"Click a box to show it alone; the search marks boxes. These are pprof's own pages."},
 			Flames: rows,
 		})
 	}
@@ -88,7 +88,7 @@ func (v *pageView) memories() (out []block) {
 	out = append(out, v.show(v.Memory())...)
 	if s, ok := v.Resident(); ok {
 		out = append(out, v.svg("memory", "Where the resident memory is",
-			"At the end of the load, means of the trials. The line across each bar is what the kernel counts as resident (RSS); what is mapped and was never touched lies beyond it.",
+			"At the end of the load, means of the trials. The line across each bar is the resident memory that the kernel counts (RSS); mapped memory that was never touched lies beyond it.",
 			v.stacks(), &s, s.Notes...))
 	}
 	out = append(out, v.show(v.GivenBack())...)
@@ -121,8 +121,8 @@ func (v *pageView) stacks() chart.SVG {
 }
 
 var grewNames = map[string]string{
-	"heap-live-B": "The heap that each collection found live",
-	"heap-true-B": "The heap that each collection found live, without what was allocated meanwhile",
+	"heap-live-B": "The live heap at each collection",
+	"heap-true-B": "The live heap at each collection, without allocations during it",
 	"heap-B":      "The heap",
 	"rss-B":       "Resident memory",
 }
@@ -175,7 +175,7 @@ func (v *pageView) growth() (out []block) {
 			sc := words.Coarse(layout.ScaleOf("leak-B", tables.LeakFigures(m, m.Slope, m.Lo, m.Hi, m.Detectable)...))
 			of := "Over all trials it"
 			if by != m.By {
-				of = fmt.Sprintf("What the verdict rests on (%s)", tame(m.By, 60))
+				of = fmt.Sprintf("The metric behind the verdict (%s)", tame(m.By, 60))
 			}
 			shows += fmt.Sprintf(" %s grows by %s/h %s.", of, sc.With(m.Slope), sc.Interval(m.Lo, m.Hi))
 		}

@@ -98,8 +98,8 @@ func (v *pageView) change() []block {
 }
 
 func (v *pageView) showsChanges() string {
-	return fmt.Sprintf("Each mark is a change, and the line through it its 95%% interval: what is left of 0 is lower than the baseline, what is right of it higher. "+
-		"Changes within the shaded band of ±%s count as none.", dyno.Fraction(v.Negligible))
+	return fmt.Sprintf("Each mark is a change and the line through it its 95%% interval: left of 0 is lower than the baseline, right of 0 is higher. "+
+		"Changes within the shaded band of ±%s count as no change.", dyno.Fraction(v.Negligible))
 }
 
 // changesShown is how many settings the picture of changes has, the baseline included.
@@ -185,7 +185,7 @@ func (v *pageView) distribution() []block {
 		lines = append(lines, l)
 	}
 	out := []block{v.svg("percentiles", "Percentiles of latency",
-		"How many of all successful requests took no longer than so long: each step to the right is a tenth of the requests that are left. All repeats together; not for verdicts.",
+		"The share of successful requests that took at most a given time: each step to the right leaves a tenth of the remaining requests. All repeats together; not used for verdicts.",
 		chart.Percentiles(lines, axis("-sec")), v.percentileTable(hs, most), moreInTable(len(shown), mostLines)...)}
 	edges := v.edges(hs)
 	if len(edges) < 2 {
@@ -203,7 +203,7 @@ func (v *pageView) distribution() []block {
 		bars = append(bars, h)
 	}
 	return append(out, v.svg("histograms", "Histograms of latency",
-		"How many successful requests took about so long, for each setting on the same scale. All repeats together.",
+		"The number of successful requests by latency, on the same scale for each setting. All repeats together.",
 		chart.Histograms(bars, axis("-sec")), v.histogramTable(hs, edges), moreInTable(len(shown), mostBars)...))
 }
 

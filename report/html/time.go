@@ -28,8 +28,8 @@ func (v *pageView) latency() (out []block) {
 	if heats || v.later() {
 		f := &figure{
 			ID: "fig-latency", Kind: "heat", Name: v.file + "-latency", Title: "Latency over time", Canvas: true,
-			Shows: "Each column is a stretch of time and each row a range of latency, from when a request was due: the more requests, the darker. " +
-				"All settings have the same scales, and their trials lie side by side. Collections and stop-the-worlds are marked below.",
+			Shows: "Each column is a period of time and each row a range of latency, counted from when a request was due; darker means more requests. " +
+				"All settings share the same scales, and their trials are side by side. Collections and stop-the-world pauses are marked below.",
 		}
 		if heats {
 			f.Tables, f.Summary = v.tables(v.heatTable(p)), "Table"
@@ -62,9 +62,9 @@ func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 		name := tame(v.nameOf(i, s.Setting), mostCell)
 		switch {
 		case s.Seconds:
-			notes = append(notes, name+": only seconds of latency were kept, by when requests were done.")
+			notes = append(notes, name+": latency was kept only per second, by when requests were done.")
 		case !s.Whole:
-			notes = append(notes, name+": some of its requests were not kept, so that counts are of a sample.")
+			notes = append(notes, name+": some of its requests were not kept, so counts are of a sample.")
 		}
 	}
 	return tameAll(notes, 20, mostNote)
@@ -167,7 +167,7 @@ func (v *pageView) slowest() []block {
 	out := v.show(layout.Section{
 		Title: "Slowest requests",
 		Grids: []layout.Grid{g},
-		Notes: []string{"Due at: since the measured window of the trial began."},
+		Notes: []string{"Due at: time since the measured window of the trial began."},
 	}, true)
 	if len(v.Settings) > 1 {
 		out[0].Folded = fmt.Sprintf("The %d slowest of each setting", mostSlow)
@@ -206,7 +206,7 @@ func (v *pageView) timelines() []block {
 	}
 	f := &figure{
 		ID: "fig-timelines", Kind: "tracks", Name: v.file + "-timelines", Title: "Timelines", Canvas: true,
-		Shows: "What the service used over the same time, one chart a quantity and one line a setting. Each column shows the least and the greatest reading of its stretch, so that no peak is lost.",
+		Shows: "What the service used over the same time: one chart per quantity, one line per setting. Each column shows the lowest and the highest reading of its period, so no peak is lost.",
 	}
 	if tracks {
 		f.Tables, f.Summary = v.tables(v.trackTable(p)), "Table"

@@ -62,7 +62,7 @@ func numbered(rs []*dyno.Result) map[string]int {
 // strip is the plot of a metric's values, one a trial.
 func (v *pageView) strip(m dyno.Metric) []block {
 	var rows []chart.Row
-	g := layout.Grid{Cols: layout.Columns(1), Head: [][]string{{"", "trials, in the order of blocks"}}}
+	g := layout.Grid{Cols: layout.Columns(1), Head: [][]string{{"", "trials, by block"}}}
 	g.Cols[1].Left = true
 	sc := v.RowScale(m.Name)
 	dots, left := 0, 0
@@ -104,7 +104,7 @@ func (v *pageView) strip(m dyno.Metric) []block {
 		notes = []string{fmt.Sprintf("%s more are in %s.", layout.Count(left, "setting"), allIn)}
 	}
 	return []block{v.svg("trials-"+fileName(m.Name), "Trials: "+tame(title, mostName),
-		"Each dot is a trial and the line across its row the median. Those with warnings have another form.",
+		"Each dot is a trial and the line across its row the median. Trials with warnings have another shape.",
 		chart.Strip(rows, axis(m.Name)), &layout.Section{Title: strings.TrimSuffix(title+", "+sc.Unit, ", "), Grids: []layout.Grid{g}}, notes...)}
 }
 
@@ -119,7 +119,7 @@ func (v *pageView) trialTable(doubts map[string]int) (layout.Section, []block) {
 		ms = v.Metrics(true)
 		notes = []string{"The other metrics are in " + allIn + "."}
 	}
-	g := layout.Grid{Cols: []layout.Column{{}, {}, {Left: true}, {Left: true, Keep: 1}, {Left: true, Keep: 1}}, Head: [][]string{{"trial", "block", "setting", "for", "doubts"}}}
+	g := layout.Grid{Cols: []layout.Column{{}, {}, {Left: true}, {Left: true, Keep: 1}, {Left: true, Keep: 1}}, Head: [][]string{{"trial", "block", "setting", "for", "warnings"}}}
 	var scales []layout.Scale
 	for _, m := range ms {
 		sc := v.RowScale(m.Name)
@@ -159,8 +159,8 @@ func (v *pageView) trialTable(doubts map[string]int) (layout.Section, []block) {
 		texts[n-1] = w
 	}
 	return s, []block{{
-		Title: "Doubts of trials", List: tameAll(texts, 200, mostCell), Numbered: true,
-		Folded: layout.Count(len(texts), "doubt") + ", by the numbers in the table",
+		Title: "Warnings of trials", List: tameAll(texts, 200, mostCell), Numbered: true,
+		Folded: layout.Count(len(texts), "warning") + ", numbered as in the table",
 	}}
 }
 
@@ -191,11 +191,11 @@ func (v *pageView) origin() []block {
 		}
 	}
 	if v.Kind == compare.OfBenchmarks {
-		return v.page.whence(strings.Join(ran, "; "), "As run.json has it.",
-			"results.jsonl has a setting of a block a line, bench.txt the same for benchstat, trials/ the profiles.")
+		return v.page.whence(strings.Join(ran, "; "), "As in run.json.",
+			"results.jsonl has one line per setting and block, bench.txt the same for benchstat, trials/ the profiles.")
 	}
-	return v.page.whence(strings.Join(ran, "; "), "As a dyno.yaml: dyno run -f dyno.yaml does the same.",
-		"results.jsonl has a trial a line, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. To look closer: dyno view %[1]s.")
+	return v.page.whence(strings.Join(ran, "; "), "As a dyno.yaml: dyno run -f dyno.yaml repeats it.",
+		"results.jsonl has one line per trial, bench.txt the same for benchstat, trials/ the series, requests, logs and profiles. To look closer: dyno view %[1]s.")
 }
 
 // whence says where a page comes from. files describes the run directory, with a verb for its name.
@@ -210,7 +210,7 @@ func (p *Page) whence(ran, plan, files string) (out []block) {
 	if !o.Started.IsZero() {
 		add("started", o.Started.Format("2006-01-02 15:04:05 -07:00"))
 	}
-	add("what ran", ran)
+	add("subject", ran)
 	add("dyno", o.Dyno)
 	for i, h := range o.Host {
 		if i < 50 {
@@ -222,7 +222,7 @@ func (p *Page) whence(ran, plan, files string) (out []block) {
 		out = append(out, block{Facts: facts})
 	}
 	if len(o.Command) > 0 {
-		out = append(out, block{Title: "The command that makes it again", Pre: tame(shell(o.Command), mostText)})
+		out = append(out, block{Title: "The command to repeat it", Pre: tame(shell(o.Command), mostText)})
 	}
 	if o.Plan != "" {
 		out = append(out, block{Title: "The plan", Lines: []string{plan}, Pre: tame(o.Plan, mostText)})
@@ -232,7 +232,7 @@ func (p *Page) whence(ran, plan, files string) (out []block) {
 	} else if o.Dir != "" {
 		dir := tame(o.Dir, mostCell)
 		out = append(out, block{Title: "Files", Lines: []string{fmt.Sprintf(
-			"All that was measured is in the run directory %[1]s: "+files+" To make this page again: dyno report %[1]s --format html.", dir)}})
+			"All data is in the run directory %[1]s: "+files+" To make this page again: dyno report %[1]s --format html.", dir)}})
 	}
 	return out
 }

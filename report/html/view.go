@@ -101,7 +101,7 @@ func newPaper(p *Page) *paper {
 	} else {
 		v.service(out)
 	}
-	out.add("again", "Where it comes from", v.origin())
+	out.add("again", "Origin", v.origin())
 	return out
 }
 
@@ -109,7 +109,7 @@ func newPaper(p *Page) *paper {
 func (v *pageView) service(out *paper) {
 	t := v.Table
 	out.About = tameAll(t.About, 50, mostNote)
-	out.Foot = "Response times are measured from when a request was due. Verdicts are of the trials of each setting, compared within blocks."
+	out.Foot = "Response times count from when a request was due. Verdicts compare the trials of each setting within blocks."
 	for i := range t.Settings {
 		if l := t.Settings[i].Leak; l != nil {
 			out.Leaks = append(out.Leaks, tameAll(v.Leaks(i, l), 10, mostNote)...)

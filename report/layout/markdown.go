@@ -53,7 +53,7 @@ func Page(pieces []Piece, rest string) string {
 	}
 	if len(left) > 0 {
 		names := Shorten(EscapeMarkdown(strings.Join(left, "; ")), LeftOutRoom-200)
-		b.WriteString("\nLeft out, as a comment has room for so much only: " + names + "." + rest + "\n")
+		b.WriteString("\nLeft out because a comment has limited space: " + names + "." + rest + "\n")
 	}
 	return b.String()
 }

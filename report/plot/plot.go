@@ -131,7 +131,7 @@ func (p *Plot) Note() string {
 	case p.shaded(zero-1) || p.shaded(zero+1):
 		s += ", ░ " + negligible
 	default: // within that one character
-		s += " and what is " + negligible
+		s += " or " + negligible
 	}
 	return s + "; each character is the same factor."
 }

@@ -77,7 +77,7 @@ func TestHostileFlame(t *testing.T) {
 		}
 	}
 	_, err := Flame("cpu", profiles.Sum{Setting: without, Profile: recorded(t, "search-cpu-go1.22.12"), Requests: 0}, &profiles.Sum{Setting: with, Profile: recorded(t, "search-cpu-go1.22.12"), Requests: 1})
-	if err == nil || !strings.Contains(err.Error(), "how many requests those of arg.loop=/without are of") {
+	if err == nil || !strings.Contains(err.Error(), "the number of requests of arg.loop=/without is unknown") {
 		t.Errorf("an unknown number of requests: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ const mostNodes = 200
 func Check(page string) (status int, reason string) {
 	switch {
 	case page == "saveconfig" || page == "deleteconfig": // which would write below the home directory
-		return http.StatusForbidden, "configurations are not kept here"
+		return http.StatusForbidden, "this page does not save configurations"
 	case !slices.Contains([]string{"", "flamegraph", "top", "graph", "peek", "source", "download"}, page):
 		return http.StatusNotFound, "pprof has no such page here"
 	case page == "graph" && !hasDot():
@@ -78,14 +78,14 @@ func Open(kind string, of profiles.Sum, base *profiles.Sum) (*Pages, error) {
 	}
 	p.about = kind + " profile of " + label(of.Setting)
 	if base == nil {
-		p.about += ", all its trials for profiles added up"
+		p.about += ", summed over all its trials for profiles"
 		return p, nil
 	}
 	p.about += " against " + label(base.Setting)
 	if perRequest(kind) {
 		p.about += ", both per million requests"
 	}
-	p.about += ". Boxes are as wide as both together: what there is more of now is red, what there is less of green"
+	p.about += ". The width of a box is the sum of both: red is more than the baseline, green is less"
 	return p, nil
 }
 

@@ -30,7 +30,7 @@ func comparable(kind string, of profiles.Sum, base *profiles.Sum) (shown, from *
 		title += ", per million requests"
 		for _, x := range []*profiles.Sum{&of, base} {
 			if x.Requests <= 0 {
-				return nil, nil, "", fmt.Errorf("compare the %s profiles of %s: it is not known how many requests those of %s are of", kind, label(of.Setting), label(x.Setting))
+				return nil, nil, "", fmt.Errorf("compare the %s profiles of %s: the number of requests of %s is unknown", kind, label(of.Setting), label(x.Setting))
 			}
 		}
 		shown.Scale(1e6 / float64(of.Requests))

@@ -31,7 +31,7 @@ func Text(w io.Writer, f *predict.Forecast, o layout.Options) error {
 	for n := 1; !o.Full && lines(above, below) > screen && n <= len(spare)+1; n++ {
 		shown, left := without(f, spare[:min(n, len(spare))])
 		if n > len(spare) {
-			left = append(left, "what was measured")
+			left = append(left, "the measured settings")
 		}
 		above, below = parts(shown, o, left, n <= len(spare))
 	}
@@ -73,7 +73,7 @@ func parts(f *predict.Forecast, o layout.Options, left []string, measured bool) 
 		below.WriteString(layout.Fold(rest, letter+"  ", "   ", o.Columns()))
 	}
 	if left != nil {
-		below.WriteString(layout.Fold("For want of room without "+words.List(left)+" (consider: --full).", "", "", o.Columns()))
+		below.WriteString(layout.Fold("Left out for lack of space: "+words.List(left)+" (consider: --full).", "", "", o.Columns()))
 	}
 	below.WriteString(layout.Fold(last(f), "", "", o.Columns()))
 	return above.String(), below.String()

@@ -49,7 +49,7 @@ func heading(f *predict.Forecast) (lines []string) {
 			w = &f.Pooled[i]
 		}
 	}
-	said := []string{fmt.Sprintf("live heap %s, without what is allocated while it is marked", bytesOf(w.Live()*f.Live))}
+	said := []string{fmt.Sprintf("live heap %s, without allocations during marking", bytesOf(w.Live()*f.Live))}
 	if f.Live != 1 {
 		said[0] = fmt.Sprintf("live heap %s, %.4g times that measured", bytesOf(w.Live()*f.Live), f.Live)
 	}
@@ -61,7 +61,7 @@ func heading(f *predict.Forecast) (lines []string) {
 	}
 	lines = append(lines, words.Upper(strings.Join(said, "; ")+"."))
 	if known(f.Cliff) {
-		lines = append(lines, fmt.Sprintf("Below a GOMEMLIMIT of some %s collections follow each other without a pause (with GOGC=off).", bytesOf(f.Cliff)))
+		lines = append(lines, fmt.Sprintf("Below a GOMEMLIMIT of about %s, collections run back to back (with GOGC=off).", bytesOf(f.Cliff)))
 	}
 	return lines
 }
@@ -79,13 +79,13 @@ func (t *table) footnotes() (lines []string) {
 		lines = append(lines, "All rows: "+strings.Join(common, "; ")+".")
 	}
 	if len(t.letters)+len(t.common) > 0 {
-		lines = append(lines, "Where a doubt stands, the error can be larger than its interval.")
+		lines = append(lines, "Where a doubt is marked, the error can exceed the interval.")
 	}
 	if t.spiral {
-		lines = append(lines, "spiral: collections follow each other without a pause, or take half of all CPUs.")
+		lines = append(lines, "spiral: collections run back to back, or take half of all CPUs.")
 	}
 	if t.limited {
-		lines = append(lines, "limited: GOMEMLIMIT sets the size of the heap there, and not GOGC.")
+		lines = append(lines, "limited: GOMEMLIMIT sets the heap size, not GOGC.")
 	}
 	return lines
 }
@@ -97,7 +97,7 @@ func notes(f *predict.Forecast) (lines []string) {
 	}
 	if t := f.Tail; t != nil {
 		took := each("-sec")
-		lines = append(lines, fmt.Sprintf("With %s, requests that met a collection took %s in the median and %s at p99, others %s and %s. How many meet one is predicted; a p99 is not.",
+		lines = append(lines, fmt.Sprintf("With %s, requests that met a collection took %s in the median and %s at p99, others %s and %s. dyno predicts how many meet one, but not p99.",
 			predict.Name(t.Setting), took(t.MetP50), took(t.MetP99), took(t.ClearP50), took(t.ClearP99)))
 	}
 	return lines
@@ -106,34 +106,34 @@ func notes(f *predict.Forecast) (lines []string) {
 func note(f *predict.Forecast, n *predict.Note) string {
 	switch n.Kind {
 	case predict.Assumed:
-		return fmt.Sprintf("dyno did not launch the service, and takes it that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
+		return fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
 	case predict.Implied:
 		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d).", n.N, n.Of)
 	case predict.Forced:
-		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
+		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and occur with every setting.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Periodic:
-		return fmt.Sprintf("%d of %s came because two minutes were over; they are left out, and go on under every setting.", n.N, layout.Count(n.Of, "collection"))
+		return fmt.Sprintf("%d of %s ran because two minutes had passed; they are left out, and occur with every setting.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Others:
-		return fmt.Sprintf("Not of this: %s (consider: --group).", layout.Clean(words.List(n.Said)))
+		return fmt.Sprintf("Not included: %s (consider: --group).", layout.Clean(words.List(n.Said)))
 	case predict.Processes:
-		return fmt.Sprintf("The log is of %d processes, which are put together.", n.N)
+		return fmt.Sprintf("The log has %d processes; they are combined.", n.N)
 	case predict.Unread:
 		return fmt.Sprintf("Trial %d is left out: %v.", n.Trial, n.Err)
 	case predict.Uncollected:
 		return fmt.Sprintf("No collection ended with %s.", words.List(n.Said))
 	case predict.NoMemory:
-		return "Without RSS and without the CPU time of the program: the log does not have them."
+		return "RSS and the program's CPU time are missing: the log does not have them."
 	case predict.Missing:
 		return fmt.Sprintf("%d of %s have no line in the log.", n.N, layout.Count(n.Of, "collection"))
 	case predict.NoLimits:
-		return "No limits are shown, as it is not known where one is a spiral (consider: --limit)."
+		return "No limits are shown, because the limit that causes a spiral is unknown (consider: --limit)."
 	}
 	return string(n.Kind)
 }
 
 // last says what to do with predictions.
 func last(f *predict.Forecast) string {
-	said := "± says how far the 90% interval reaches. A prediction is no measurement"
+	said := "± is the reach of the 90% interval. A prediction is not a measurement"
 	if f.Log {
 		return said + ": try a setting before you trust it."
 	}

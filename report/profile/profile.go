@@ -30,9 +30,9 @@ type Profile struct {
 
 // AboutProfiles says which profiles a run has, what is left out, and how to open them in pprof.
 func AboutProfiles(r *profiles.Run) (about, notes []string) {
-	about = []string{r.Name + ": profiles of trials of their own, whose response times are not compared"}
+	about = []string{r.Name + ": profiles of separate trials, whose response times are not compared"}
 	if r.Bench != "" {
-		about[0] = r.Bench + ": profiles of processes of their own, whose times are not compared"
+		about[0] = r.Bench + ": profiles of separate processes, whose times are not compared"
 	}
 	for i, kind := range r.Kinds {
 		var parts []string
@@ -43,7 +43,7 @@ func AboutProfiles(r *profiles.Run) (about, notes []string) {
 			}
 			parts = append(parts, fmt.Sprintf("%s (%d)", layout.Label(s), len(of)))
 			if i == 0 && n == 0 {
-				notes = []string{"In pprof's own pages: go tool pprof -http=: " + of[0].File}
+				notes = []string{"To open in pprof: go tool pprof -http=: " + of[0].File}
 				if len(of) > 1 {
 					notes[0] += " (several files of one setting are added up)"
 				}
@@ -149,7 +149,7 @@ func CPUShares(all []profiles.CPUShare, name func(setting string) string, width 
 	sc := layout.ScaleOf("cpu-sec/req", greatest)
 	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{"CPU per request"}}}
 	rows := make([]layout.Row, len(profiles.CPUClasses)+2)
-	rows[0].Cells = layout.Cells("in all, " + sc.Unit)
+	rows[0].Cells = layout.Cells("total, " + sc.Unit)
 	for c, name := range profiles.CPUClasses {
 		rows[c+1].Cells = layout.Cells(name)
 	}
@@ -166,13 +166,13 @@ func CPUShares(all []profiles.CPUShare, name func(setting string) string, width 
 	}
 	g.Rows = rows
 	g.Narrow(width)
-	note := "Idle mark is work of CPUs that had nothing else to do. Runtime: maps, copying, channels, locks; libraries: what is neither the subject's own nor the runtime's, system calls too."
+	note := "Idle mark uses CPUs that had nothing else to do. Runtime: maps, copying, channels, locks. Libraries: all code but the subject's own and the runtime's, with system calls."
 	spread := slices.ContainsFunc(g.Cols, func(c layout.Column) bool { return c.Keep == 1 })
 	if spread && slices.ContainsFunc(all, func(s profiles.CPUShare) bool { return s.Trials > 1 }) {
-		note = "± is half of the 95 % interval over the trials, in points. " + note
+		note = "± is half of the 95 % interval over the trials, in percentage points. " + note
 	}
 	return layout.Section{
-		Title: "What CPU time is spent on, by the stacks of the CPU profiles",
+		Title: "How CPU time is spent, by the stacks of the CPU profiles",
 		Grids: []layout.Grid{g},
 		Notes: []string{note},
 	}
@@ -231,7 +231,7 @@ func (p *Profile) top(t *profiles.Top, names int) layout.Section {
 		}})
 	}
 	return layout.Section{
-		Title: fmt.Sprintf("%s%s of %s, %s: %s in all; %s%s", t.Kind, per(t.Metric), layout.Label(t.Setting), layout.Count(t.Trials, "trial"), sc.With(t.Total), order(t.Order), inUnit(sc)),
+		Title: fmt.Sprintf("%s%s of %s, %s: %s in total; %s%s", t.Kind, per(t.Metric), layout.Label(t.Setting), layout.Count(t.Trials, "trial"), sc.With(t.Total), order(t.Order), inUnit(sc)),
 		Grids: []layout.Grid{g},
 	}
 }
@@ -244,8 +244,8 @@ func shown[T any](rows []T, most int) []T {
 func order(by string) string {
 	return map[string]string{
 		"own":  "own: a function of the subject with the library calls it makes",
-		"flat": "by flat: what a function does itself",
-		"cum":  "by cum: a function with all that it calls",
+		"flat": "by flat: a function without its calls",
+		"cum":  "by cum: a function with all its calls",
 	}[by]
 }
 
@@ -283,7 +283,7 @@ func (p *Profile) diff(d *profiles.Diff, names int) layout.Section {
 		}
 	}
 	s := layout.Section{
-		Title: fmt.Sprintf("%s%s, %s against %s, %s: %s in all; %s%s", d.Kind, per(d.Metric), layout.Label(d.Setting), layout.Label(d.Base), layout.Count(d.Pairs, "pair"),
+		Title: fmt.Sprintf("%s%s, %s against %s, %s: %s in total; %s%s", d.Kind, per(d.Metric), layout.Label(d.Setting), layout.Label(d.Base), layout.Count(d.Pairs, "pair"),
 			sc.SignedWith(d.Total.Diff), order(d.Order), inUnit(sc)),
 		Notes: []string{p.found(d)},
 	}
@@ -299,15 +299,15 @@ func (p *Profile) found(d *profiles.Diff) string {
 	case d.Pairs == 0:
 		return "No block has a profile of both settings, so there is nothing to compare."
 	case d.Pairs < profiles.Pairs:
-		return fmt.Sprintf("Of %s of trials no change can be told from noise; from %d on it can (consider: --profile-repeat %[2]d).", layout.Count(d.Pairs, "pair"), profiles.Pairs)
+		return fmt.Sprintf("%s of trials cannot tell a change from noise; it takes %d (consider: --profile-repeat %[2]d).", layout.Count(d.Pairs, "pair"), profiles.Pairs)
 	case n == 0 && p.Unproved != "":
 		return p.Unproved
 	case n == 0:
-		return fmt.Sprintf("No function is surely changed by more than %.3g %% of the total.", 100*d.Negligible)
+		return fmt.Sprintf("No function surely changed by more than %.3g %% of the total.", 100*d.Negligible)
 	case n == 1:
-		return "1 function is surely changed; all others are unclear or the same."
+		return "1 function surely changed; all others are unclear or the same."
 	default:
-		return fmt.Sprintf("%d functions are surely changed (%s: less than before); all others are unclear or the same.", n, stats.Better)
+		return fmt.Sprintf("%d functions surely changed (%s: less than before); all others are unclear or the same.", n, stats.Better)
 	}
 }
 

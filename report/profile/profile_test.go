@@ -90,7 +90,7 @@ func TestProfileGolden(t *testing.T) {
 			{Kind: "goroutine", Metric: "goroutines", Base: "GOGC=100", Setting: "GOGC=50", Order: "flat", Pairs: 1, Negligible: 0.01, Total: profiles.Change{Diff: 3, Lo: dyno.Number(nan), Hi: dyno.Number(nan)},
 				Rows: []profiles.FunctionChange{{Function: short, Flat: profiles.Change{Base: 4, Value: 7, Diff: 3, Lo: dyno.Number(nan), Hi: dyno.Number(nan), P: dyno.Number(nan), Verdict: stats.Unclear}}}},
 		},
-		Notes: []string{"In pprof's own pages: go tool pprof -http=: x"},
+		Notes: []string{"To open in pprof: go tool pprof -http=: x"},
 	}
 	var b bytes.Buffer
 	if err := Text(&b, p, layout.Options{}); err != nil {

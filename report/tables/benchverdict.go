@@ -57,9 +57,9 @@ func (v *View) tooFew() string {
 	}
 	cure := "a longer --duration"
 	if v.Looks == nil {
-		cure = fmt.Sprintf("--blocks %d or more, with a --duration that is long enough for them", least)
+		cure = fmt.Sprintf("--blocks %d or more, with a --duration long enough for them", least)
 	}
-	return fmt.Sprintf("%s cannot tell any change, however great: at an error of %s a comparison that takes %d (consider: %s, or fewer benchmarks with --bench).",
+	return fmt.Sprintf("%s cannot show any change, however great: an error of %s per comparison takes %d (consider: %s, or fewer benchmarks with --bench).",
 		layout.Count(most, "block"), dyno.Fraction(v.Error), least, cure)
 }
 
@@ -122,7 +122,7 @@ func (v *View) verdictOn(i int) string {
 		text = fmt.Sprintf("%d of %s changed: %s", len(of[IsChanged]), layout.Count(len(v.Benchmarks), "benchmark"), text)
 	}
 	if rest != "" {
-		text += " Of the others " + rest + "."
+		text += " The others: " + rest + "."
 	}
 	return text
 }
@@ -303,17 +303,17 @@ func (v *View) Measured() (out []string) {
 	if s := took(v.Elapsed.Seconds()); s != "" {
 		text += ", in " + s
 	}
-	text += ": a block is a new layout of the program in memory"
+	text += ": a block is a new memory layout of the program"
 	if len(v.Settings) > 1 {
-		text += ", in which the settings took turns"
+		text += "; the settings took turns in each block"
 	}
 	text += "."
 	if unsettled > 0 && len(v.Settings) > 1 {
-		text += fmt.Sprintf(" Not settled: %s, of which more blocks would tell more.", layout.Count(unsettled, "benchmark"))
+		text += fmt.Sprintf(" Not settled: %s; more blocks would help.", layout.Count(unsettled, "benchmark"))
 	}
 	out = append(out, text)
 	if v.Comparisons > 0 {
-		out = append(out, fmt.Sprintf("The error is kept at %s a comparison: of %s without any change, one or more would be called a change in at most %s of runs.",
+		out = append(out, fmt.Sprintf("The error is %s per comparison: with %s and no change in any, at most %s of runs would report a change.",
 			dyno.Fraction(v.Error), layout.Count(v.Comparisons, "comparison"), words.TwoDigits(v.FalseChance)))
 	}
 	return out

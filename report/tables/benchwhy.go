@@ -38,9 +38,9 @@ func (v *View) Profile(p *profiles.BenchPart) *profile.Profile {
 // some function did, and one whose interval is far from 0 is no "no function".
 func likely(p *profiles.BenchPart) string {
 	if own := p.Diff.Rows[0].Own; own.Lo > 0 || own.Hi < 0 {
-		return "The benchmark surely changed; that the first function did it is likely, not proved, by so few profiles."
+		return "The benchmark surely changed; with so few profiles, the first function is a likely cause, not a proved one."
 	}
-	return "The benchmark surely changed; which function did it, so few profiles cannot tell."
+	return "The benchmark surely changed; so few profiles cannot show which function caused it."
 }
 
 // baseline writes the tables of a comparison with a file, and what they cannot tell.

@@ -38,12 +38,12 @@ const headMore = "more blocks"
 // legend explains the words of a comparison.
 func (v *View) legend(sections []layout.Section) []string {
 	notes := []string{
-		fmt.Sprintf("Changes are within blocks, so that they need not be the quotient of the medians. Same: surely within ±%s; unclear: the trials cannot tell.", dyno.Fraction(v.Negligible)),
+		fmt.Sprintf("Changes are within blocks, so they can differ from the ratio of the medians. Same: surely within ±%s; unclear: the trials cannot decide.", dyno.Fraction(v.Negligible)),
 		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v)%s; intervals are not adjusted.",
 			compare.PrimaryAlpha, compare.OtherAlpha, words.Looks(v.Table)),
 	}
 	if g := sections[0].Grids[0]; g.Shows(headMore) {
-		notes = append(notes, "More blocks: how many would settle the comparison if the trials go on alike.")
+		notes = append(notes, "More blocks: the number that would settle the comparison if the trials continue alike.")
 	}
 	if alike := words.Alike(v.Table); alike != "" {
 		notes = append(notes, alike)

@@ -51,9 +51,9 @@ func (v *View) Attribution() (layout.Section, bool) {
 		{"marking, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Collecting, s.Trace.Length) }},
 		{"world stopped, % of the trace", func(s *compare.Setting) string { return percentOf(s.Trace.Stopped, s.Trace.Length) }},
 	}...)
-	out := v.figures(fmt.Sprintf("Where the time of requests went (execution traces; %s per request, and share)", sc.Unit),
+	out := v.figures(fmt.Sprintf("Where request time went (execution traces; %s per request, and share)", sc.Unit),
 		func(s *compare.Setting) bool { return s.Trace != nil }, rows)
-	out.Notes = []string{"One trial of each setting, in which tracing itself took time: shares tell more than times. go tool trace shows trials/NNNN/trace.out."}
+	out.Notes = []string{"One trial of each setting. Tracing itself took time, so trust shares more than times. go tool trace shows trials/NNNN/trace.out."}
 	return out, true
 }
 

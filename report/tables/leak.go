@@ -52,9 +52,9 @@ func (v *View) leakRows(rate, per layout.Scale) []figureRow {
 		{"memory", memory(func(m *leak.Grown) string { return string(m.Verdict) })},
 		{"  growth, " + rate.Unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Slope) })},
 		{"  95% interval", memory(func(m *leak.Grown) string { return rate.Interval(m.Lo, m.Hi) })},
-		{"  would have been seen, " + rate.Unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
-		{"  growth for 1,000 requests, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
-		{"  would have been seen, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
+		{"  smallest detectable, " + rate.Unit + "/h", memory(func(m *leak.Grown) string { return known(rate, m.Detectable) })},
+		{"  growth per 1,000 requests, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.Per) })},
+		{"  smallest detectable, " + per.Unit, memory(func(m *leak.Grown) string { return known(per, m.DetectablePer) })},
 	}
 	for _, name := range []string{"goroutines", "threads", "fds"} {
 		other := func(text func(g *leak.Grown) string) func(s *compare.Setting) string {

@@ -86,10 +86,10 @@ func (v *View) residentNotes(negative bool) (notes []string) {
 		}
 	}
 	if slices.ContainsFunc(v.Settings, func(s compare.Setting) bool { r := Told(&s); return r != nil && r.End.Live == 0 }) {
-		notes = append(notes, "Where there is no live heap, no collection had ended: what is live is among the dead.")
+		notes = append(notes, "Without a live heap, no collection completed, so live and dead heap cannot be separated.")
 	}
 	if negative {
-		notes = append(notes, "Mapped, not resident: part of the rows above that was never touched, so that the kernel gave no memory for it.")
+		notes = append(notes, "Mapped, not resident: the part of the rows above that was never touched, so the kernel gave no memory for it.")
 	}
 	return notes
 }
@@ -177,11 +177,11 @@ func runtimeOnly(s *dyno.Snapshot, x float64) float64 {
 func source(b *compare.GivenBack) string {
 	switch {
 	case b.Own && b.Trials == 1:
-		return "a trial of its own, in which nothing was forced before the rest"
+		return "a separate trial with nothing forced before the rest"
 	case b.Own:
-		return "trials of their own, in which nothing was forced before the rest"
+		return "separate trials with nothing forced before the rest"
 	case b.Forced:
-		return "means of the trials, in which collections were forced at the end of the load"
+		return "means of the trials, with collections forced at the end of the load"
 	}
 	return "means of the trials"
 }
@@ -195,16 +195,16 @@ func rested(sec float64) string {
 }
 
 func (v *View) backVerdict(i int, b *compare.GivenBack) string {
-	of, no := "Of", "No"
+	left, no := "The load left", "No"
 	if len(v.Settings) > 1 {
-		of, no = v.SettingName(i)+": of", v.SettingName(i)+": no"
+		left, no = v.SettingName(i)+": the load left", v.SettingName(i)+": no"
 	}
 	const some = 0.01 // of what was resident before the load: less is no change
 	sc := layout.Scale{Unit: "MiB", Factor: 1 << 20, Decimals: 1}
 	if b.Above < some*b.Ready.RSS {
 		return no + " more memory was resident at the end of the load than before it."
 	}
-	text := fmt.Sprintf("%s %s above the start, ", of, sc.With(b.Above))
+	text := fmt.Sprintf("%s %s more resident; ", left, sc.With(b.Above))
 	by := "by itself"
 	if b.Forced {
 		by = "after forced collections"

@@ -82,7 +82,7 @@ func (v *View) driftRows(name string, of func(*timeline.Steady) *timeline.Drift)
 		row(name, func(d *timeline.Drift) string { return string(d.Verdict) }),
 		row("  drift, "+drift.Unit+"/h", func(d *timeline.Drift) string { return signedOrNone(drift, d.Slope) }),
 		row("    95% interval", func(d *timeline.Drift) string { return drift.SignedInterval(float64(d.Lo), float64(d.Hi)) }),
-		row("    would have been seen", func(d *timeline.Drift) string { return known(drift, float64(d.Detectable)) }),
+		row("    smallest detectable", func(d *timeline.Drift) string { return known(drift, float64(d.Detectable)) }),
 		row("  "+perMillion.Unit+" per million requests", func(d *timeline.Drift) string { return signedOrNone(perMillion, d.PerMillion) }),
 	}
 }

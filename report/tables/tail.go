@@ -46,7 +46,7 @@ func (v *View) Tail() (layout.Section, bool) {
 		}
 	}
 	if in {
-		s.Notes = append(s.Notes, "In the tail: that requests met collections, not that these made them slow; one that allocates much is slow and sets off collections by itself.")
+		s.Notes = append(s.Notes, "In the tail means that slow requests met collections, not that collections made them slow: a request that allocates much is slow and triggers collections itself.")
 	}
 	return s, true
 }

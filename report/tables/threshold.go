@@ -29,7 +29,7 @@ func Refused(t *compare.Table, r *compare.Refusal) string {
 	case compare.RefusedWorse:
 		return fmt.Sprintf("%s %s worse (--fail-worse)", comparisons, are)
 	case compare.RefusedBroken:
-		return r.Benchmark.Full() + " fails, and not in the baseline (--fail-worse)"
+		return r.Benchmark.Full() + " fails, but not in the baseline (--fail-worse)"
 	case compare.RefusedUnclear:
 		return Gate(t) + " (--strict)"
 	case compare.RefusedUndecided:
@@ -221,34 +221,34 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 	case compare.ReasonSaturated:
 		return fmt.Sprintf("dyno may itself have been the limit: %s (consider: %s)", r.Said, words.SaturationCure)
 	case compare.ReasonNoLatency:
-		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or they were too few", r.Trial, j.Metric)
+		return fmt.Sprintf("trial %d has no %s: requests that timed out or were never sent rank as the slowest, or there were too few requests", r.Trial, j.Metric)
 	case compare.ReasonWorstUnknown:
-		return fmt.Sprintf("the worst trial counts, and %s of %d of %d trials is not known", j.Metric, r.N, r.Of)
+		return fmt.Sprintf("the worst trial counts, and %s is unknown for %d of %d trials", j.Metric, r.N, r.Of)
 	case compare.ReasonFewBlocks:
 		return fmt.Sprintf("it takes two blocks with both settings, and there are %d", r.N)
 	case compare.ReasonZero:
-		return fmt.Sprintf("a value is zero, so that there is no ratio (consider: a limit of %s itself)", j.Threshold.Name)
+		return fmt.Sprintf("a value is zero, so there is no ratio (consider: a limit on %s itself)", j.Threshold.Name)
 	case compare.ReasonFailedTrials:
-		return fmt.Sprintf("%d of its %d trials failed and are not in it", r.N, r.Of)
+		return fmt.Sprintf("%d of its %d trials failed (not included)", r.N, r.Of)
 	case compare.ReasonNotCounted:
-		return fmt.Sprintf("%d of %d trials of %s do not count, as dyno may itself have been the limit", r.N, r.Of, setting())
+		return fmt.Sprintf("%d of %d trials of %s do not count, because dyno may itself have been the limit", r.N, r.Of, setting())
 	case compare.ReasonLacking:
 		return fmt.Sprintf("%d of %d trials of %s have no %s", r.N, r.Of, setting(), j.Metric)
 	case compare.ReasonClose:
-		return "close: the median's 95% interval reaches across the limit"
+		return "close: the median's 95% interval crosses the limit"
 	case compare.ReasonNotSure:
 		if v.Kind == compare.OfBenchmarks {
 			return "beyond the limit, but not surely"
 		}
-		return "beyond the limit, but not surely among all changes that are judged"
+		return "beyond the limit, but not surely, given the number of changes judged"
 	case compare.ReasonLooks:
-		return fmt.Sprintf("within the limit, but not surely in a run that may end at %d looks", r.N)
+		return fmt.Sprintf("within the limit, but not surely in a run that can end at %d looks", r.N)
 	case compare.ReasonPartial:
 		return "only " + words.Partial(v.Table, r.N, r.Of)
 	case compare.ReasonZeroSame:
-		return fmt.Sprintf("values are zero, so that there is no ratio, and no sure change (consider: a limit of %s itself)", j.Threshold.Name)
+		return fmt.Sprintf("values are zero, so there is no ratio and no sure change (consider: a limit on %s itself)", j.Threshold.Name)
 	case compare.ReasonZeroChanged:
-		return "values are zero, so that the change has no interval"
+		return "values are zero, so the change has no interval"
 	case compare.ReasonNoInterval:
 		return fmt.Sprintf("%d blocks are too few for an interval", r.N)
 	}
@@ -264,7 +264,7 @@ func (v *View) WhyJudged(j *compare.Judgement) string {
 	if j.MoreBlocks > 0 {
 		parts = append(parts, fmt.Sprintf("about %s would settle it", layout.Count(j.MoreBlocks, "more block")))
 	} else if j.Outcome == compare.Unclear && j.Threshold.Change && j.Close {
-		parts = append(parts, "the interval reaches across the limit, and no number of blocks is likely to settle it")
+		parts = append(parts, "the interval crosses the limit, and more blocks are unlikely to settle it")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -330,6 +330,6 @@ func (v *View) Medians() (layout.Section, bool) {
 
 // BenchLegend explains the words of a comparison of benchmarks.
 func (v *View) BenchLegend() string {
-	return fmt.Sprintf("Medians are of the blocks; a change is of turns side by side, so that it need not be the quotient of the medians. "+
-		"Same: surely within ±%s; unclear: the blocks cannot tell. p is adjusted for all looks, intervals are not.", dyno.Fraction(v.Negligible))
+	return fmt.Sprintf("Medians are over blocks; changes compare turns side by side, so they can differ from the ratio of the medians. "+
+		"Same: surely within ±%s; unclear: the blocks cannot decide. p is adjusted for all looks, intervals are not.", dyno.Fraction(v.Negligible))
 }

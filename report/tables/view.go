@@ -194,11 +194,11 @@ func (v *View) Pooled() (layout.Section, bool) {
 	var notes []string
 	if v.saturated() {
 		labels = append(labels, "not compared")
-		notes = []string{"Not compared: in so many trials dyno may itself have been the limit; their figures are in the table all the same."}
+		notes = []string{"Not compared: trials in which dyno may itself have been the limit; the table includes their figures."}
 	}
 	return layout.Section{
 		Notes: notes,
-		Title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not for verdicts)", sc.Unit),
+		Title: fmt.Sprintf("Response times, %s (pooled: successful requests, all repeats; not used for verdicts)", sc.Unit),
 		Grids: v.Study(labels, func(i, row int) string {
 			s := &v.Settings[i]
 			p := s.Pooled
@@ -267,7 +267,7 @@ func (v *View) Values() layout.Section {
 		}
 		cs := layout.Cells(label, sc.Unit, sc.Format(x.Center), iv, "")
 		if x.Saturated {
-			cs[4] = layout.Cell{Text: "not to be compared", Mark: layout.Bad}
+			cs[4] = layout.Cell{Text: "not comparable", Mark: layout.Bad}
 		}
 		g.Rows = append(g.Rows, layout.Row{Cells: cs})
 	}

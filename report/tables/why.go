@@ -15,7 +15,7 @@ import (
 func (v *View) Why() (layout.Section, bool) {
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {Left: true}, {}, {}},
-		Head: [][]string{{"", "", "change", "of the change"}},
+		Head: [][]string{{"", "", "change", "share of change"}},
 	}
 	shares, none := false, false
 	for i := range v.Settings {
@@ -54,12 +54,12 @@ func (v *View) Why() (layout.Section, bool) {
 	}
 	var notes []string
 	if shares {
-		notes = append(notes, "Of the change: what a cause that is itself a part of the figure accounts for; above 100% where something else went the other way. Causes can overlap: a function may be a part of the collector.")
+		notes = append(notes, "Share of change: known if the cause is itself part of the figure; above 100% if something else went the other way. Causes can overlap: a function may be part of the collector.")
 	}
 	if none {
 		notes = append(notes, noCause(v.Profiled))
 	}
-	return layout.Section{Title: "Why (what was measured to change with it)", Grids: []layout.Grid{g}, Notes: notes}, true
+	return layout.Section{Title: "Why (what changed with it)", Grids: []layout.Grid{g}, Notes: notes}, true
 }
 
 func cause(c compare.Cause) []layout.Row {
@@ -84,7 +84,7 @@ func cause(c compare.Cause) []layout.Row {
 }
 
 func noCause(profiled bool) string {
-	note := "No cause found: nothing that dyno measured and that moves the figure was surely different"
+	note := "No cause found: nothing that dyno measured and that affects the figure surely changed"
 	if profiled {
 		return note + "."
 	}

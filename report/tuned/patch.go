@@ -31,7 +31,7 @@ func Patches(name string, s dyno.Setting, why string) []Patch {
 	}
 	comment := "# " + why + "\n"
 	for _, l := range rest {
-		comment += "# and " + spell(l) + ", which is no variable of the environment\n"
+		comment += "# and " + spell(l) + ", which is not an environment variable\n"
 	}
 	lines := func(form string) (text string) {
 		for _, l := range vars {

@@ -58,7 +58,7 @@ func (r *Report) measured() *layout.Section {
 	}
 	title := fmt.Sprintf("Measured side by side, in %s blocks", words.List(blocks))
 	if beaten {
-		title += " (beaten: by its medians another is better in CPU time, memory or p99, and worse in none)"
+		title += " (beaten: another has a better median of CPU time, memory or p99, and no worse one)"
 	}
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
@@ -125,7 +125,7 @@ func (r *Report) foretold() *layout.Section {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	title := "Predicted before, from today's setting alone (intervals of 90%)"
+	title := "Predicted before, from today's setting alone (90% intervals)"
 	if outside {
 		title += "; !: surely outside"
 	}
@@ -158,7 +158,7 @@ func (r *Report) ratios() *layout.Section {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	title := fmt.Sprintf("The common shares of the %s that are reserved, predicted", dyno.Size(r.Reserved))
+	title := fmt.Sprintf("Common shares of the reserved %s, predicted", dyno.Size(r.Reserved))
 	if idle > 0 {
 		title += fmt.Sprintf(" (with GOGC=%s, %d of %d limits are not reached)", predict.GOGC(r.Collector), idle, len(tune.CommonRatios))
 	}
@@ -182,9 +182,9 @@ func (r *Report) remark(c *tune.Candidate) string {
 	p := c.Prediction
 	switch {
 	case p.Spiral:
-		return "a spiral: collections follow one another"
+		return "a spiral: collections run back to back"
 	case slices.Contains(p.Doubts, gcmodel.NearCliff):
-		return "near the cliff: little is left to allocate in"
+		return "near the cliff: little room to allocate"
 	case c.Breaks:
 		return "breaks a constraint"
 	case !p.Limited:
@@ -192,7 +192,7 @@ func (r *Report) remark(c *tune.Candidate) string {
 	case c.Strained:
 		return "may break a constraint"
 	case c.Tight:
-		return "no room for a live heap that is 25% larger"
+		return "no room for a live heap 25% larger"
 	}
 	return ""
 }
@@ -226,7 +226,7 @@ func (r *Report) headroom() *layout.Section {
 			add("", "recommended", h.Best, h.BestFailed, signed(h.Gain), interval(h.Lo, h.Hi))
 		}
 	}
-	return &layout.Section{Title: "Other days, measured (intervals of 95%)", Grids: []layout.Grid{g}}
+	return &layout.Section{Title: "Other loads and live heaps, measured (95% intervals)", Grids: []layout.Grid{g}}
 }
 
 // seen reports whether a candidate is in the last row already, as where GOGC is off today.

@@ -32,12 +32,12 @@ func Text(r *Report, o layout.Options) string {
 		}
 		return text
 	}
-	about := "goal: " + r.goal() + "; a change has to gain " + percent(r.Margin)
+	about := "goal: " + r.goal() + "; a change must gain " + percent(r.Margin)
 	if len(r.Limits()) > 0 {
 		about += "; subject to " + constraints(r.Limits())
 	}
 	if r.Reserved > 0 {
-		about += fmt.Sprintf(" (95%% of the %s that are reserved)", dyno.Size(r.Reserved))
+		about += fmt.Sprintf(" (95%% of the reserved %s)", dyno.Size(r.Reserved))
 	}
 	about = fold(about)
 	if r.Load != "" {
@@ -63,11 +63,11 @@ func Text(r *Report, o layout.Options) string {
 	for rank := 3; rank > 1; rank-- {
 		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") >= mostLines {
 			passages, ranks = slices.Delete(passages, i, i+1), slices.Delete(ranks, i, i+1)
-			out = append(out, [4]string{"", "", "the common shares", "what was predicted"}[rank])
+			out = append(out, [4]string{"", "", "the common shares", "the predictions"}[rank])
 		}
 	}
 	if len(out) > 0 {
-		passages = append(passages, fold("Left out for want of room: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
+		passages = append(passages, fold("Left out for lack of space: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
 	}
 	return strings.Join(passages, "")
 }
@@ -75,7 +75,7 @@ func Text(r *Report, o layout.Options) string {
 // first is the recommendation.
 func (r *Report) first() string {
 	if r.Best == nil {
-		return fmt.Sprintf("%s: keep what you have, %s.", r.Name, r.Problem.Today)
+		return fmt.Sprintf("%s: keep today's setting, %s.", r.Name, r.Problem.Today)
 	}
 	return fmt.Sprintf("%s: set %s.", r.Name, r.change())
 }
@@ -105,7 +105,7 @@ func (r *Report) second() string {
 	}
 	proof := fmt.Sprintf("Against %s, side by side in %s: %s.", r.Problem.Today, layout.Count(x.Blocks, "block"), r.proof(x))
 	if r.Why == tune.Allowed {
-		proof = fmt.Sprintf("Today's %s breaks %s; this is the best that was measured of those that keep it. ", r.Problem.Today, constraints(r.brokenToday())) + proof
+		proof = fmt.Sprintf("Today's %s breaks %s; this is the best measured setting that keeps it. ", r.Problem.Today, constraints(r.brokenToday())) + proof
 	}
 	return proof
 }
@@ -161,9 +161,9 @@ func (r *Report) keep() string {
 	switch r.Why {
 	case tune.NoneBetter:
 		if len(r.Options) == 1 {
-			return fmt.Sprintf("%s, which was measured beside it, does not gain %s of %s, and that is sure.", short(Changed(r.Problem.Today, r.Options[0].Setting)), percent(r.Margin), r.noun())
+			return fmt.Sprintf("%s was measured beside it and surely does not gain %s of %s.", short(Changed(r.Problem.Today, r.Options[0].Setting)), percent(r.Margin), r.noun())
 		}
-		return fmt.Sprintf("None of the %d other settings that were measured gains %s of %s, and that is sure.", len(r.Options), percent(r.Margin), r.noun())
+		return fmt.Sprintf("Surely none of the %d other measured settings gains %s of %s.", len(r.Options), percent(r.Margin), r.noun())
 	case tune.Constrained:
 		var why []string
 		for _, x := range r.Options {
@@ -171,14 +171,14 @@ func (r *Report) keep() string {
 				why = append(why, fmt.Sprintf("%s does not surely keep %s", short(Changed(r.Problem.Today, x.Setting)), broken(x)))
 			}
 		}
-		return "What is better may not be had: " + words.List(why) + "."
+		return "The better settings may break a constraint: " + words.List(why) + "."
 	case tune.NoneAllowed:
-		return fmt.Sprintf("It breaks %s, and no setting that was measured surely keeps all constraints (consider: others, or more memory).", constraints(r.brokenToday()))
+		return fmt.Sprintf("It breaks %s, and no measured setting surely keeps all constraints (consider: others, or more memory).", constraints(r.brokenToday()))
 	case tune.NotMeasured:
 		if r.Interrupted {
-			return "Nothing was measured beside it, as this was interrupted."
+			return "No other setting was measured, because the tuning was interrupted."
 		}
-		return "No other setting is expected to be better, or can hold the constraints, so that none was measured."
+		return "No other setting is expected to be better or to keep the constraints, so none was measured."
 	}
 	best := (*tune.Option)(nil)
 	for _, x := range r.Options {
@@ -187,7 +187,7 @@ func (r *Report) keep() string {
 		}
 	}
 	if best == nil || math.IsNaN(best.Gain) {
-		return "What was measured cannot tell (consider: a longer --total)."
+		return "The measurements cannot decide (consider: a longer --total)."
 	}
 	if best.Gain <= r.Margin {
 		return fmt.Sprintf("No setting seems to gain %s of %s, but that is not sure: the gain of %s is %s %s.", percent(r.Margin), r.noun(),
@@ -246,7 +246,7 @@ func (r *Report) last() (lines []string) {
 		lines = append(lines, untried)
 	}
 	if r.Interrupted {
-		lines = append(lines, "The tuning did not come to its end: this is of what was measured until then.")
+		lines = append(lines, "The tuning was interrupted: this covers what was measured until then.")
 	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
@@ -268,7 +268,7 @@ func (r *Report) untried() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("There was no time for another round with %s, of which the model expects more (consider: a longer --total).", words.List(names))
+	return fmt.Sprintf("There was no time for another round with %s, although the model expects a greater gain (consider: a longer --total).", words.List(names))
 }
 
 func (r *Report) cliff() string {
@@ -282,12 +282,12 @@ func (r *Report) cliff() string {
 	if len(limits) < 3 {
 		return ""
 	}
-	text := fmt.Sprintf("Where it turns bad: with a GOMEMLIMIT below %s collections follow one another; where the live heap grows by 25%% or 50%%, below %s or %s.", limits[0], limits[1], limits[2])
+	text := fmt.Sprintf("Collections run back to back with a GOMEMLIMIT below %s; with a live heap 25%% or 50%% larger, below %s or %s.", limits[0], limits[1], limits[2])
 	if r.Best != nil && r.Best.Collector.Limit > 0 {
-		text += fmt.Sprintf(" %s is there when the live heap is some %.1f times today's.", dyno.Size(r.Best.Collector.Limit), r.Best.Collector.Limit/r.Cliffs[0].Limit)
+		text += fmt.Sprintf(" A limit of %s gets there when the live heap is about %.1f times today's.", dyno.Size(r.Best.Collector.Limit), r.Best.Collector.Limit/r.Cliffs[0].Limit)
 	}
 	if grown := r.Cliffs[1].RSS.Value; r.Reserved > 0 && grown > r.Reserved {
-		text += fmt.Sprintf(" With 25%% more live heap the setting takes some %s, more than the %s that are reserved.", layout.ScaleOf(memory, grown).With(grown), dyno.Size(r.Reserved))
+		text += fmt.Sprintf(" With 25%% more live heap, the setting takes about %s, more than the reserved %s.", layout.ScaleOf(memory, grown).With(grown), dyno.Size(r.Reserved))
 	}
 	return text
 }
@@ -296,9 +296,9 @@ func (r *Report) cliff() string {
 func explained(axis string) string {
 	switch axis {
 	case "GOMAXPROCS":
-		return "GOMAXPROCS bounds the threads that run Go code, and with them what collection may take at a time."
+		return "GOMAXPROCS limits the threads that run Go code, and so the CPUs that collection can use at a time."
 	case "pgo":
-		return "PGO builds by the CPU profile that was taken of today's setting: copy default.pgo beside the main package, where go build finds it."
+		return "PGO builds with a CPU profile of today's setting: copy default.pgo into the main package's directory, where go build finds it."
 	case "go":
 		return "Another Go version builds the service: compiler, runtime and standard library change together."
 	case "GOEXPERIMENT":
@@ -313,7 +313,7 @@ func (r *Report) doubts() string {
 		return ""
 	}
 	if r.Model == nil {
-		return "Nothing could be predicted, as no collections are known; the settings that were measured are guesses."
+		return "Nothing could be predicted, because no collections are known; the measured settings are guesses."
 	}
 	var parts []string
 	for _, d := range r.Today.Doubts {
@@ -322,7 +322,7 @@ func (r *Report) doubts() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Predictions may be wrong, as " + words.List(parts) + "."
+	return "Predictions may be wrong, because " + words.List(parts) + "."
 }
 
 // Reason is why the recommended setting is, in one line for the head of a patch.
@@ -363,14 +363,14 @@ func Planned(p tune.Problem) string {
 	if len(p.Limits()) > 0 {
 		fmt.Fprintf(&b, "subject to: %s\n", constraints(p.Limits()))
 	}
-	fmt.Fprintf(&b, "a change has to gain %s\n", percent(p.Margin))
+	fmt.Fprintf(&b, "a change must gain %s\n", percent(p.Margin))
 	tried := "GOGC from 25 to 1600"
 	if p.Reserved > 0 {
-		tried += fmt.Sprintf("; limits of 50 to 95%% of the %s that are reserved, also with GOGC=off", dyno.Size(p.Reserved))
+		tried += fmt.Sprintf("; limits of 50 to 95%% of the reserved %s, also with GOGC=off", dyno.Size(p.Reserved))
 	}
 	fmt.Fprintf(&b, "predicted: %s\n", tried)
 	for _, x := range p.Try {
-		fmt.Fprintf(&b, "tried besides: %s\n", short(x.Levels))
+		fmt.Fprintf(&b, "also tried: %s\n", short(x.Levels))
 	}
 	b.WriteByte('\n')
 	return b.String()

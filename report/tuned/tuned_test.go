@@ -210,7 +210,7 @@ func TestDocument(t *testing.T) {
 	if _, err := json.Marshal(r.Document()); err != nil {
 		t.Error(err)
 	}
-	if text := Text(r, layout.Options{}); !strings.HasPrefix(text, "shop: keep what you have, GOGC=100.\n") {
+	if text := Text(r, layout.Options{}); !strings.HasPrefix(text, "shop: keep today's setting, GOGC=100.\n") {
 		t.Error(text)
 	}
 }

@@ -59,7 +59,7 @@ func Certificate(c *certify.Certificate, columns int) string {
 func Certified(c *certify.Certificate) (lines []string) {
 	shares := c.Shares()
 	if len(shares) == 0 || shares[0].Kind != certify.Equal {
-		lines = append(lines, "False alarms: not known, as no run was of equal settings.")
+		lines = append(lines, "False alarms: not known, because no run compared equal settings.")
 	}
 	for _, s := range shares {
 		if s.Kind == certify.Equal {
@@ -68,16 +68,19 @@ func Certified(c *certify.Certificate) (lines []string) {
 			lines = append(lines, Upper(Planted(s.Change))+outcome(c, s)+".")
 		}
 	}
-	var below []string
+	var below, missed []string
 	for _, l := range c.Limits() {
 		if math.IsInf(l.Size, 0) {
-			below = append(below, "any of "+MetricNoun(l.Metric))
+			missed = append(missed, "any change of "+MetricNoun(l.Metric))
 		} else {
 			below = append(below, fmt.Sprintf("%s of %s", percent(worse(l.Metric, l.Size)), MetricNoun(l.Metric)))
 		}
 	}
 	if below != nil {
-		lines = append(lines, "Missed more often than found: changes below "+List(below)+".")
+		missed = slices.Insert(missed, 0, "changes below "+List(below))
+	}
+	if missed != nil {
+		lines = append(lines, "Missed more often than found: "+strings.Join(missed, "; ")+".")
 	}
 	if mostly := mostlyFound(c); mostly != "" {
 		lines = append(lines, mostly)
@@ -89,7 +92,7 @@ func Certified(c *certify.Certificate) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Failed, and not counted: %s (%s).", layout.Count(failed, "run"), firstFailure(c)))
 	}
 	if c.Interrupted {
-		lines = append(lines, "The campaign was interrupted: this is of the runs until then.")
+		lines = append(lines, "The campaign was interrupted: this covers the runs until then.")
 	}
 	return lines
 }
@@ -101,7 +104,7 @@ func outcome(c *certify.Certificate, s certify.Share) string {
 	if !ok {
 		text := fmt.Sprintf(": found in %d of %s%s", s.Found, layout.Count(s.Runs, "run"), between(s))
 		if !math.IsNaN(s.Ratio) {
-			text += fmt.Sprintf("; median of what was measured: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
+			text += fmt.Sprintf("; measured median: %s %s", MetricNoun(certify.Shown(s.Kind)), layout.Change(s.Ratio))
 		}
 		return text
 	}
@@ -111,7 +114,7 @@ func outcome(c *certify.Certificate, s certify.Share) string {
 	}
 	text := fmt.Sprintf(" (measured: %s): expected in %s; found in %d of %d%s", layout.Change(1+size), expected, s.Found, s.Runs, between(s))
 	if p.Contradicts(s) {
-		text += ". These disagree: what was found counts"
+		text += ". These disagree: trust the number found"
 	}
 	return text
 }
@@ -184,7 +187,7 @@ func RunLength(c *certify.Certificate) string {
 	for _, s := range c.Shares() {
 		longest = max(longest, s.Elapsed)
 	}
-	return "of some " + dyno.Duration(longest.Round(time.Second)).String()
+	return "of about " + dyno.Duration(longest.Round(time.Second)).String()
 }
 
 // expiries say what differs.
@@ -210,7 +213,7 @@ func Expired(why []certify.Expiry) string {
 func Cited(c *certify.Certificate, why []certify.Expiry) string {
 	s := "certificate of " + c.Made.Format(time.DateOnly)
 	if len(why) > 0 {
-		return s + ": expired, as " + Expired(why) + " (consider: dyno certify)"
+		return s + ": expired, because " + Expired(why) + " (consider: dyno certify)"
 	}
 	var parts []string
 	if equal := c.OfKind(certify.Equal); len(equal) > 0 {
@@ -227,7 +230,7 @@ func Cited(c *certify.Certificate, why []certify.Expiry) string {
 	}
 	if curve, ok := c.Curve(certify.Shown(certify.CPU)); ok {
 		if size, _, _, ok := curve.Size(certify.Mostly); ok {
-			parts = append(parts, fmt.Sprintf("%s of runs find %s of %s", percent(certify.Mostly), percent(size), MetricNoun(curve.Metric)))
+			parts = append(parts, fmt.Sprintf("%s of runs find a change of %s in %s", percent(certify.Mostly), percent(size), MetricNoun(curve.Metric)))
 		}
 	}
 	return s + ", of runs " + RunLength(c) + ": " + strings.Join(parts, "; ")

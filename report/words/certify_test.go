@@ -49,17 +49,17 @@ closed load
 side by side
 
 False alarms: 0 of 40 runs of equal settings (at most 8.8%, at 95%).
-3% more CPU time per request: found in 19 of 20 runs (75% to 100%, at 95%); median of what was measured: CPU time per request +3.1%.
+3% more CPU time per request: found in 19 of 20 runs (75% to 100%, at 95%); measured median: CPU time per request +3.1%.
 A lock held for 10% of a request's CPU time: found in 4 of 20 runs (5.7% to 44%, at 95%).
-Missed more often than found: changes below 12% of p99 latency, 2.1% of CPU time per request and any of peak memory.
+Missed more often than found: changes below 12% of p99 latency and 2.1% of CPU time per request; any change of peak memory.
 Failed, and not counted: 1 run (it died).
-The campaign was interrupted: this is of the runs until then.
+The campaign was interrupted: this covers the runs until then.
 `
 	if got := Certificate(c, 200); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	none := &certify.Certificate{Unplanted: "it is compiled already"}
-	if got := strings.Join(Certified(none), "\n"); got != "False alarms: not known, as no run was of equal settings.\nNothing was planted: it is compiled already." {
+	if got := strings.Join(Certified(none), "\n"); got != "False alarms: not known, because no run compared equal settings.\nNothing was planted: it is compiled already." {
 		t.Errorf("of nothing: %s", got)
 	}
 }
@@ -77,19 +77,19 @@ func TestCertificateCurve(t *testing.T) {
 	}
 	want := "3% more CPU time per request (measured: +3.1%): expected in 78% of runs (62% to 90%, at 95%); found in 19 of 20 (75% to 100%, at 95%)."
 	mostly := "Found in 90% of runs: changes of over 100% of p99 latency, 34% of throughput (34% to 34%) and 3.7% of CPU time per request (3.7% to 3.7%)."
-	missed := "Missed more often than found: changes below 200% of p99 latency, 33% of throughput, 2.1% of CPU time per request and any of peak memory."
+	missed := "Missed more often than found: changes below 200% of p99 latency, 33% of throughput and 2.1% of CPU time per request; any change of peak memory."
 	lines := Certified(c)
 	if lines[1] != want || lines[3] != missed || lines[4] != mostly {
 		t.Errorf("got\n%s\n%s\n%s\nwant\n%s\n%s\n%s", lines[1], lines[3], lines[4], want, missed, mostly)
 	}
-	if got, want := Cited(c, nil), "; 90% of runs find 3.7% of CPU time per request"; !strings.HasSuffix(got, want) {
+	if got, want := Cited(c, nil), "; 90% of runs find a change of 3.7% in CPU time per request"; !strings.HasSuffix(got, want) {
 		t.Errorf("%s\ndoes not end in %s", got, want)
 	}
 	for i := range c.Outcomes {
 		o := &c.Outcomes[i]
 		o.Found = o.Kind == certify.Lock
 	}
-	want = "found in 0 of 20 (at most 17%, at 95%). These disagree: what was found counts."
+	want = "found in 0 of 20 (at most 17%, at 95%). These disagree: trust the number found."
 	if got := Certified(c)[1]; !strings.HasSuffix(got, want) {
 		t.Errorf("%s\ndoes not end in %s", got, want)
 	}
@@ -105,8 +105,8 @@ func TestCertificateCurve(t *testing.T) {
 func TestCited(t *testing.T) {
 	for want, why := range map[string][]certify.Expiry{
 		"certificate of 2026-11-23, of runs of at most 1m0s: false alarms 0 of 40; 3% more CPU time per request found in 19 of 20; a lock held for 10% of a request's CPU time found in 4 of 20": nil,
-		"certificate of 2026-11-23: expired, as the kernel differs (consider: dyno certify)":                                                                                                     {certify.OtherKernel},
-		"certificate of 2026-11-23: expired, as the CPU, the service and the load differ (consider: dyno certify)":                                                                               {certify.OtherCPU, certify.OtherService, certify.OtherLoad},
+		"certificate of 2026-11-23: expired, because the kernel differs (consider: dyno certify)":                                                                                                {certify.OtherKernel},
+		"certificate of 2026-11-23: expired, because the CPU, the service and the load differ (consider: dyno certify)":                                                                          {certify.OtherCPU, certify.OtherService, certify.OtherLoad},
 	} {
 		if got := Cited(certificate(), why); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -28,7 +28,7 @@ func Doubts(t *compare.Table, ds []compare.Doubt) (texts []string) {
 // Partial says that fewer trials were run than planned.
 func Partial(t *compare.Table, done, planned int) string {
 	if t != nil && t.Kind == compare.OfService && t.Looks != nil && !t.Extended {
-		return fmt.Sprintf("%d of at most %d trials were run, and the run has not come to its end", done, planned)
+		return fmt.Sprintf("%d of at most %d trials were run, and the run is not finished", done, planned)
 	}
 	return fmt.Sprintf("%d of %d planned trials were run", done, planned)
 }
@@ -56,10 +56,10 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 		if s.Baseline && len(t.Settings) > 1 {
 			return fmt.Sprintf("the baseline %s has no finished trial, so nothing can be compared", s.Setting)
 		}
-		return fmt.Sprintf("%s has no finished trial, so nothing is known of it but how it failed", s.Setting)
+		return fmt.Sprintf("%s has no finished trial, so only its failure is known", s.Setting)
 	case dyno.WarnNoInterval:
 		if d.N == 1 {
-			return "there is one block only: no change can be told from noise"
+			return "there is only one block, so no change can be told from noise"
 		}
 		return fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", d.Of, d.N)
 	case dyno.WarnRunsDiffer:
@@ -67,7 +67,7 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 	case dyno.WarnAttribution, dyno.WarnTail, dyno.WarnGrowth, dyno.WarnSteady, dyno.WarnPicture:
 		return leftOut(d)
 	case dyno.WarnSeparate:
-		return "the runs were not made side by side: what changed on the machine between them cannot be told from a difference of the settings"
+		return "the runs were not made side by side: a change on the machine between them looks like a difference of the settings"
 	case dyno.WarnOneProgram:
 		return OneProgram(d.Said[0], d.Said[1])
 	case dyno.WarnMixed:
@@ -78,7 +78,7 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 
 // OneProgram says that a comparison is of a program with itself.
 func OneProgram(base, setting string) string {
-	return fmt.Sprintf("%s and %s have the same program, byte for byte, and nothing else differs: what differs between them is chance", base, setting)
+	return fmt.Sprintf("%s and %s run the same program, byte for byte, and nothing else differs: any difference between them is chance", base, setting)
 }
 
 // leftOut says what cannot be shown, and why.
@@ -93,11 +93,11 @@ func leftOut(d *compare.Doubt) string {
 	case d.Kind == dyno.WarnTail:
 		return fmt.Sprintf("the tail of trial %d is left out: %v", d.Trial, d.Err)
 	case d.Kind == dyno.WarnGrowth:
-		return fmt.Sprintf("of what grew in trial %d something is left out: %v", d.Trial, d.Err)
+		return fmt.Sprintf("part of what grew in trial %d is left out: %v", d.Trial, d.Err)
 	case d.Kind == dyno.WarnSteady:
-		return fmt.Sprintf("whether response times of trial %d were steady is left out: %v", d.Trial, d.Err)
+		return fmt.Sprintf("the steadiness of response times in trial %d is left out: %v", d.Trial, d.Err)
 	case d.Trial != 0: // of the picture over time, as what follows
-		return fmt.Sprintf("of trial %d something is not shown: %v", d.Trial, d.Err)
+		return fmt.Sprintf("part of trial %d is not shown: %v", d.Trial, d.Err)
 	case d.Err != nil:
 		return d.Err.Error()
 	case d.Of != 0:
@@ -112,7 +112,7 @@ func NotCompared(r compare.Reason) string {
 	case r.Kind == "":
 		return ""
 	case r.Trial != 0:
-		return fmt.Sprintf("not compared: trial %d has none, as requests that timed out or were never sent rank as the slowest", r.Trial)
+		return fmt.Sprintf("not compared: trial %d has no value, because requests that timed out or were never sent rank as the slowest", r.Trial)
 	}
 	return "not compared: " + r.Said
 }

@@ -51,7 +51,7 @@ func Alike(t *compare.Table) string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf("An interval of one point (%s): %s show the same change, so that only the signs tell; as many alike come by chance in %s of cases, before all comparisons count.",
+	return fmt.Sprintf("An interval of one point (%s): %s show the same change, so only the signs count; chance alone gives as many equal signs in %s of cases, not adjusted for other comparisons.",
 		List(parts), layout.Count(blocks, "block"), dyno.Fraction(math.Pow(2, float64(1-blocks))))
 }
 

@@ -38,15 +38,15 @@ func unclearTable() *compare.Table {
 func TestFunctionsComeFirst(t *testing.T) {
 	table := unclearTable()
 	nothing := Recommendation(table)
-	if !strings.HasPrefix(nothing, "Nothing is shown that would speak for or against a setting") ||
-		!strings.Contains(nothing, "Nearest is p99 latency of SLOW=1, probably 13% higher [3.0% higher, 24% higher]: 4 more blocks.") {
+	if !strings.HasPrefix(nothing, "No setting is shown to be better or worse") ||
+		!strings.Contains(nothing, "Nearest to a verdict is p99 latency of SLOW=1, probably 13% higher [3.0% higher, 24% higher]: 4 more blocks.") {
 		t.Errorf("%s", nothing)
 	}
 	table.Settings[1].Functions = []compare.ChangedFunction{{Metric: "cpu-sec/req", Place: compare.Place{
 		Func: "main.hash", Change: 129e-6, Lo: 82e-6, Hi: 177e-6, Share: dyno.Number(math.NaN()),
 	}}}
 	const want = "CPU time in main.hash surely rose by 129.0 µs [82.0, 177.0]"
-	if got := Recommendation(table); !strings.HasPrefix(got, "Of SLOW=1 "+want+"; no total is shown that would speak for or against") {
+	if got := Recommendation(table); !strings.HasPrefix(got, "SLOW=1: "+want+"; no setting is shown to be better or worse in total") {
 		t.Errorf("%s", got)
 	}
 	if got := Verdicts(table)[0].Text; !strings.HasPrefix(got, "SLOW=1 against SLOW=0: "+want+"; unclear in ") {
@@ -67,7 +67,7 @@ func TestMostUnclear(t *testing.T) {
 	}
 	table.Settings[1].Versus["p50-sec"] = worse
 	if got := Recommendation(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
-		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear. Nearest is p99 latency") {
+		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear. Nearest to a verdict is p99 latency") {
 		t.Errorf("%s", got)
 	}
 }

@@ -21,9 +21,9 @@ func Looks(t *compare.Table) string {
 		after = append(after, strconv.Itoa(n))
 	}
 	if t.Extended {
-		return fmt.Sprintf(" and for looking after %s blocks, as the run was extended, which it may be %d times", List(after), dyno.MostMore)
+		return fmt.Sprintf(" and for looks after %s blocks, as the run was extended (at most %d times)", List(after), dyno.MostMore)
 	}
-	return fmt.Sprintf(" and for looking after %s blocks, where the run could have ended", List(after))
+	return fmt.Sprintf(" and for looks after %s blocks, where the run could have ended", List(after))
 }
 
 // Spared says what a gate against what is worse lets pass in a run of a service; "" if

@@ -84,7 +84,7 @@ func memoryLeaks(m *leak.Grown, l *leak.Leak) string {
 	}
 	text += forced(m.Forced) + " A cache that takes longer than the run to fill looks the same."
 	if l.Needed > 0 {
-		text += fmt.Sprintf(" Where it is allocated cannot be told: it is too small for the heap profile's sampling (consider: trials of some %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", Roughly(l.Needed))
+		text += fmt.Sprintf(" The allocating line is unknown: the leak is too small for the heap profile's sampling (consider: trials of about %s, or GODEBUG=memprofilerate=16384 in the subject's environment).", Roughly(l.Needed))
 	}
 	return text
 }
@@ -98,20 +98,20 @@ func NoMemoryLeak(m, outside *leak.Grown) string {
 	if shape := shapeOf(m); shape != "" {
 		text += " (" + shape + ")"
 	}
-	seen := "have been seen"
+	seen := "have been detected"
 	if m.Shape == stats.Stepped || m.Shape == stats.Flattening {
-		seen = "not have passed for level" // such a run may be unclear
+		seen = "not have been called level" // such a run may be unclear
 	}
 	text += fmt.Sprintf(": a leak of %s/h%s would %s in 99 of 100 such runs", amount(m.Detectable), perRequests(" (", m.DetectablePer, ")"), seen)
 	switch {
 	case m.By == "rss-B":
 		text += "; this is resident memory, as collections are not known"
 	case outside == nil:
-		text += "; memory outside the heap (mmap, cgo) was not looked at"
+		text += "; memory outside the heap (mmap, cgo) was not examined"
 	case outside.Verdict == leak.NoLeak:
 		text += fmt.Sprintf(", outside the heap (mmap, cgo) one of %s/h", amount(outside.Detectable))
 	case outside.Verdict == leak.Unclear:
-		text += "; of memory outside the heap (mmap, cgo) that cannot be told"
+		text += "; memory outside the heap (mmap, cgo) is unclear"
 	}
 	return text + "."
 }
@@ -119,7 +119,7 @@ func NoMemoryLeak(m, outside *leak.Grown) string {
 func outsideLeak(m *leak.Grown) string {
 	sc := Coarse(layout.ScaleOf("leak-B", m.Slope))
 	text := fmt.Sprintf("resident memory outside the Go heap leaks %s/h %s", sc.With(m.Slope), sc.Interval(m.Lo, m.Hi))
-	return strings.TrimSuffix(text, " ") + perRequests(", ", m.Per, "") + ": the runtime knows nothing of it (mmap, cgo), and so no heap profile shows where."
+	return strings.TrimSuffix(text, " ") + perRequests(", ", m.Per, "") + ": the runtime does not know of it (mmap, cgo), so no heap profile shows where."
 }
 
 func otherLeak(o *leak.OtherGrown) string {
@@ -128,7 +128,7 @@ func otherLeak(o *leak.OtherGrown) string {
 		text += fmt.Sprintf(" [%s, %s]", Tally(o.Lo), Tally(o.Hi))
 	}
 	if !math.IsNaN(o.Per) {
-		text += fmt.Sprintf(", %s for 1,000 requests", Tally(o.Per))
+		text += fmt.Sprintf(", %s per 1,000 requests", Tally(o.Per))
 	}
 	stuck := 0.0
 	for _, s := range o.Sites[:min(mostSites, len(o.Sites))] {
@@ -139,10 +139,10 @@ func otherLeak(o *leak.OtherGrown) string {
 	}
 	text += "."
 	if stuck > 0 {
-		text += fmt.Sprintf(" Nothing can wake %s of them, says the runtime.", Tally(stuck))
+		text += fmt.Sprintf(" The runtime reports that nothing can wake %s of them.", Tally(stuck))
 	}
 	if o.Name == "goroutines" {
-		text += " Each keeps its stack and what it refers to, so that memory leaks with them."
+		text += " Each keeps its stack and all it refers to, so memory leaks too."
 	}
 	return text
 }
@@ -159,7 +159,7 @@ func forced(rate float64) string {
 	default:
 		grew = "grew by " + amount(rate) + "/h"
 	}
-	return " Between forced collections before the load and after it the heap " + grew + "."
+	return " Between forced collections before and after the load, the heap " + grew + "."
 }
 
 // shapeOf says what grew and did not go on, or "".
@@ -173,9 +173,9 @@ func shapeOf(m *leak.Grown) string {
 		}
 		return fmt.Sprintf("a step of %s at %s", amount(m.Shift), clock)
 	case stats.Flattening:
-		return fmt.Sprintf("it grew by %s until %s, and was level then", amount(m.Shift), clock)
+		return fmt.Sprintf("it grew by %s until %s, then stayed level", amount(m.Shift), clock)
 	case stats.Sawtooth:
-		return fmt.Sprintf("a saw with teeth of %s", amount(m.Shift))
+		return fmt.Sprintf("a sawtooth of %s", amount(m.Shift))
 	case stats.Falling:
 		return "it fell"
 	}
@@ -199,7 +199,7 @@ func perRequests(before string, x float64, after string) string {
 	if math.IsNaN(x) {
 		return ""
 	}
-	return before + amount(x) + " for 1,000 requests" + after
+	return before + amount(x) + " per 1,000 requests" + after
 }
 
 func amount(x float64) string {

@@ -10,21 +10,21 @@ import (
 
 // Pitfalls are why each kind of pitfall matters, and the cure.
 var Pitfalls = map[pitfall.Kind][2]string{
-	pitfall.Empty: {"A loop with nothing in it takes about as long: the compiler has removed the work, or does it before the loop, or there is hardly any, so that nothing is compared",
-		"for b.Loop() with the call itself between its braces, or before Go 1.24 keep the result in a package variable"},
-	pitfall.Constant: {"A sample does the same whatever b.N is, and time per operation is its time divided by b.N",
+	pitfall.Empty: {"An empty loop takes about as long: the compiler removed the work or moved it out of the loop, or there is hardly any, so nothing is compared",
+		"for b.Loop() with the call inside its braces; before Go 1.24, keep the result in a package variable"},
+	pitfall.Constant: {"Every sample does the same work, whatever b.N is, but its time is divided by b.N",
 		"for b.Loop(), or for range b.N around the work"},
-	pitfall.Grows: {"An iteration takes longer the more of them there are: state grows from one to the next, or b.N is used as a size, so the figure depends on how many a sample has",
-		"the same input in each iteration, of a fixed size"},
-	pitfall.Loop126: {"Go 1.24 and 1.25 do not inline calls between the braces of b.Loop, 1.26 does (golang/go#73137): a change of time or allocations may be of the measuring, not of the code",
+	pitfall.Grows: {"Iterations get slower as b.N rises: state grows between them, or b.N is used as a size, so the figure depends on the number of iterations",
+		"the same input of fixed size in each iteration"},
+	pitfall.Loop126: {"Go 1.24 and 1.25 do not inline calls inside the braces of b.Loop, 1.26 does (golang/go#73137): a change in time or allocations may come from the toolchain, not the code",
 		"the same toolchain on both sides, or a b.N loop that keeps its results"},
-	pitfall.Goroutines: {"They outlive the benchmark, and take time and memory from the samples that follow; where they are as many as iterations, the start of the work is timed and not the work",
+	pitfall.Goroutines: {"They outlive the benchmark and take time and memory from later samples; if there is one per iteration, the start of the work is timed, not the work",
 		"wait in each iteration until its goroutines are done, for example by draining their channel"},
-	pitfall.SetUp: {"That time is divided by b.N, so the figure depends on how many iterations a sample has, and a change of the work itself is seen smaller",
-		"b.ResetTimer() just before the loop, or for b.Loop(), which does that"},
-	pitfall.Parallel: {"All goroutines of RunParallel share the one CPU that dyno pins to, so they never run at the same time: what they contend for is not seen",
+	pitfall.SetUp: {"That time is divided by b.N, so the figure depends on the number of iterations, and a change in the work itself looks smaller",
+		"b.ResetTimer() just before the loop, or for b.Loop(), which resets it"},
+	pitfall.Parallel: {"All goroutines of RunParallel share the one CPU that dyno pins, so they never run at the same time and contention is not measured",
 		"--cpus 2 or more"},
-	pitfall.GCLeftOut: {"testing collects before each sample, and most samples end before the next collection: the figure is that of the work without the collecting that its garbage costs; where B/op is the same, that costs all settings the same",
+	pitfall.GCLeftOut: {"Package testing collects before each sample, and most samples end before the next collection, so the figure leaves out the cost of collecting the garbage; with equal B/op that cost is equal for all settings",
 		"a longer --sample, if it matters"},
 }
 
@@ -46,15 +46,15 @@ func Seen(f *pitfall.Found) string {
 	case pitfall.Goroutines:
 		text = fmt.Sprintf("%.0f more after %d iterations than before", f.Count, f.N)
 	case pitfall.SetUp:
-		what := "what is done once takes"
+		what := "one-time work takes"
 		if f.Call != "" {
-			what = f.Call + " and what follows before the loop take"
+			what = f.Call + " and the code between it and the loop take"
 		}
-		text = fmt.Sprintf("%s some %s, %s of the time of %d iterations", what, twoDigitTime(f.Once), TwoDigits(f.Share), f.FewN)
+		text = fmt.Sprintf("%s about %s, %s of the time of %d iterations", what, twoDigitTime(f.Once), TwoDigits(f.Share), f.FewN)
 	case pitfall.Parallel:
 		text = "pinned to one CPU"
 	case pitfall.GCLeftOut:
-		text = fmt.Sprintf("collecting is %s of the time, and a sample has %.2g collections", TwoDigits(f.Share), f.Count)
+		text = fmt.Sprintf("collection takes %s of the time, and a sample has %.2g collections", TwoDigits(f.Share), f.Count)
 	}
 	return text
 }

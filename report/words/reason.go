@@ -50,42 +50,42 @@ func Spell(t *compare.Table) {
 
 // LeakReason follows "cannot tell whether memory leaks: "; "" of no reason.
 func LeakReason(r leak.Reason) string {
-	const stay = " (consider: a rate that stays)"
-	opened := layout.Count(r.N, "connection") + " more"
+	const stay = " (consider: a constant rate)"
+	opened := layout.Count(r.N, "more connection")
 	run := "(consider: a run of " + Roughly(r.Longer) + ")"
 	seen := fmt.Sprintf("%s in %v, ", layout.Count(r.N, "collection"), r.Window.Round(time.Second))
 	switch r.Kind {
 	case leak.NoSeries:
-		return "nothing tells of memory"
+		return "there are no memory readings"
 	case leak.ByTrend:
 		return trendReason(r.Trend)
 	case leak.FewCollections:
 		if r.Bytes > 0 {
-			return fmt.Sprintf("%sand the last found %s more live than the first, but what stays is known only with dyno's probe (consider: the service's package in place of its executable, without --inject=false)", seen, amount(r.Bytes))
+			return fmt.Sprintf("%sand the last found %s more live than the first, but only dyno's probe can tell what stays (consider: the service's package in place of its executable, without --inject=false)", seen, amount(r.Bytes))
 		}
-		return fmt.Sprintf("%sand it takes %d %s", seen, r.Of, run)
+		return fmt.Sprintf("%sbut %d are needed %s", seen, r.Of, run)
 	case leak.FewLows:
-		return fmt.Sprintf("%sof which readings of the heap show %s, and it takes %d %s", seen, layout.Count(r.Lows, "low"), r.Of, run)
+		return fmt.Sprintf("%sbut the heap readings show %s, and %d are needed %s", seen, layout.Count(r.Lows, "low"), r.Of, run)
 	case leak.ResidentOnly:
-		return fmt.Sprintf("collections are not known, and resident memory alone tells nothing in less than %d min (consider: a longer run, or a service with /debug/vars or /metrics)", r.N)
+		return fmt.Sprintf("collections are not known, and resident memory alone needs at least %d min (consider: a longer run, or a service with /debug/vars or /metrics)", r.N)
 	case leak.GrewAtRest:
-		return fmt.Sprintf("it was level under load, and grew by %.1f MiB in the rest that followed (consider: dyno watch, without a load)", r.Bytes/(1<<20))
+		return fmt.Sprintf("it was level under load, but grew by %.1f MiB in the rest after it (consider: dyno watch, without a load)", r.Bytes/(1<<20))
 	case leak.GrewAfter:
-		return "it was level under load, and yet had grown when no request was under way (consider: a longer run)"
+		return "it was level under load, but had grown once no request was in flight (consider: a longer run)"
 	case leak.Queued:
-		return "it grew under load and had not grown when no request was under way: that is what waiting requests hold (consider: a lower rate)"
+		return "it grew under load, but not once no request was in flight: waiting requests held it (consider: a lower rate)"
 	case leak.LoadOpened:
-		return trendReason(r.Trend) + "; the load opened " + opened + " meanwhile, which are part of it (consider: a longer warm-up, or fewer connections)"
+		return trendReason(r.Trend) + "; the load opened " + opened + ", which explain part of the growth (consider: a longer warm-up, or fewer connections)"
 	case leak.LoadAll:
-		return "the load opened " + opened + " meanwhile, which may be all of it (consider: a longer warm-up, or a lower rate)"
+		return "the load opened " + opened + ", which may explain all of the growth (consider: a longer warm-up, or a lower rate)"
 	case leak.RateRose:
-		return "the rate rose meanwhile, and it is not known what of it stayed when no request was under way" + stay
+		return "the rate rose meanwhile, and it is not known how much stayed once no request was in flight" + stay
 	case leak.RateConnected:
-		return "the rate rose meanwhile, and what grew may be what the service keeps for the " + opened + stay
+		return "the rate rose meanwhile, and the growth may be what the service keeps for " + opened + stay
 	case leak.Noisy:
-		return "its readings are too few or vary too much: even what doubles it would not have been seen " + run
+		return "its readings are too few or vary too much to detect even a doubling " + run
 	case leak.NotTouched:
-		return "it is no more yet than what the runtime has mapped, which may only now be touched " + run
+		return "the growth fits in memory that the runtime had already mapped and may only now touch " + run
 	case leak.TrialsDiffer:
 		return fmt.Sprintf("%d of %d trials say that it leaks, %d that it does not (consider: longer trials)", r.N, r.Of, r.Level)
 	}
@@ -96,7 +96,7 @@ func LeakReason(r leak.Reason) string {
 func SteadyWhy(w timeline.Why) string {
 	switch w.Kind {
 	case timeline.RisesAndFalls:
-		return "it rises and falls back, again and again"
+		return "it rises and falls repeatedly"
 	case timeline.VariesTooMuch:
 		return "it varies too much for so short a window"
 	case timeline.TrialsDiffer:
@@ -120,21 +120,21 @@ func trendReason(r stats.Reason) string {
 	case stats.FewReadings:
 		return where + fmt.Sprintf("%d readings are too few, %d are needed", r.N, r.Of)
 	case stats.OneTime:
-		return where + "nearly all of the readings were taken at the same time"
+		return where + "nearly all readings were taken at the same time"
 	case stats.TooLarge:
 		return where + "its numbers are too large to compute with"
 	case stats.FewFalls:
 		return where + fmt.Sprintf("it grows and falls back, and %d of the %d falls needed to compare its lows were seen", r.N, r.Of)
 	case stats.LessAtEnd:
-		return where + goes + ", but less towards its end, and may be flattening"
+		return where + goes + ", but more slowly towards its end, and may be flattening"
 	case stats.TooLittle:
-		return where + goes + ", but too little for its noise and length to tell whether steadily"
+		return where + goes + ", but too little, given its noise and length, to tell whether steadily"
 	case stats.JumpsBack:
 		return where + goes + ", but jumps back at one end"
 	case stats.SawGrows:
-		return where + "the lows of its saw grow, but too little or too few to tell whether steadily"
+		return where + "the lows of its sawtooth grow, but are too few or grow too little to tell whether steadily"
 	case stats.GoesOn:
-		return where + fmt.Sprintf("but for a step at %.0f s it goes on growing or falling", r.At)
+		return where + fmt.Sprintf("apart from a step at %.0f s it keeps growing or falling", r.At)
 	case stats.PartGrows:
 		return where + goes
 	}

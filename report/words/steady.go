@@ -82,12 +82,12 @@ func moved(d *timeline.Drift, window time.Duration) string {
 			verb = "fell"
 		}
 		at := time.Duration(float64(d.At) * float64(time.Second))
-		return fmt.Sprintf("%s by %s until %s, and is level since", verb, drifted(d.Shift), Plainly(at))
+		return fmt.Sprintf("%s by %s until %s, then stayed level", verb, drifted(d.Shift), Plainly(at))
 	}
 	if !(d.Detectable > 0 && d.Detectable*over < d.Level) { // not even a doubling
-		return "cannot be told (" + SteadyWhy(d.Why) + ")"
+		return "is unclear (" + SteadyWhy(d.Why) + ")"
 	}
-	return fmt.Sprintf("cannot be told (%s; a change by less than %s %s would not have been seen)", SteadyWhy(d.Why), part(d.Detectable*over), in)
+	return fmt.Sprintf("is unclear (%s; a change below %s %s would not be detected)", SteadyWhy(d.Why), part(d.Detectable*over), in)
 }
 
 func numeral(n int) string {

@@ -48,9 +48,9 @@ func verdictOf(t *compare.Table, i int, plain bool) Verdict {
 	s := &t.Settings[i]
 	v := Verdict{Setting: s.Setting, at: i}
 	if s.Trials == 0 {
-		v.Text = fmt.Sprintf("Nothing is known of %s but how it failed: it has no finished trial.", s.Setting.Label())
+		v.Text = fmt.Sprintf("No trial of %s finished; only its failure is known.", s.Setting.Label())
 		if !slices.ContainsFunc(t.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == s.Setting.String() }) {
-			v.Text = fmt.Sprintf("Nothing is known of %s: it was not run.", s.Setting.Label())
+			v.Text = fmt.Sprintf("No trial of %s was run.", s.Setting.Label())
 		}
 		return v
 	}
@@ -113,7 +113,7 @@ func failedMore(t *compare.Table, i int) (text string, often bool) {
 	if then > 0 {
 		base = fmt.Sprintf("%.0f", then)
 	}
-	return fmt.Sprintf("%.0f of its requests failed or were never sent, and %s of %s", now, base, t.Settings[0].Setting.Label()), share-before > bearableFailures
+	return fmt.Sprintf("%.0f of its requests failed or were never sent, against %s of %s", now, base, t.Settings[0].Setting.Label()), share-before > bearableFailures
 }
 
 func (v *Verdict) say(t *compare.Table, i int, plain bool) {
@@ -149,7 +149,7 @@ func (v *Verdict) say(t *compare.Table, i int, plain bool) {
 		}
 	}
 	if said == nil {
-		said = []string{"nothing that is primary was measured of both"}
+		said = []string{"no primary metric was measured for both"}
 	}
 	v.Text = fmt.Sprintf("%s against %s: %s.", v.Setting.Label(), t.Settings[0].Setting.Label(), strings.Join(said, "; "))
 }
@@ -214,7 +214,7 @@ func recommendation(t *compare.Table, vs []Verdict, plain bool) string {
 	case len(gains) > 0:
 		return recommend(t, gains)
 	case len(trades) > 0 && plain: // the verdicts say what for what
-		return fmt.Sprintf("A trade: no setting is shown to be better than %s without being worse in something.", base)
+		return fmt.Sprintf("A trade-off: no setting is shown to be better than %s without being worse in something.", base)
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:
@@ -299,7 +299,7 @@ func against(t *compare.Table, v *Verdict) (facts []string) {
 		}
 	}
 	if lacking != nil {
-		facts = append(facts, "not all trials have told "+List(lacking))
+		facts = append(facts, "some trials lack "+List(lacking))
 	}
 	leaks := func(s *compare.Setting) bool {
 		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == leak.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == leak.Leaking)
@@ -324,7 +324,7 @@ func recommend(t *compare.Table, gains []Verdict) string {
 	best := safe[0]
 	text := fmt.Sprintf("Recommended: %s. It is better in %s, and worse in no primary metric", best.Setting.Label(), best.better)
 	if best.unclear != "" {
-		text += fmt.Sprintf("; in %s it is unclear, and at worst %.0f%% worse", best.unclear, 100*bearable)
+		text += fmt.Sprintf("; it is unclear in %s, at worst %.0f%% worse", best.unclear, 100*bearable)
 	}
 	if best.failed != "" {
 		text += "; " + best.failed
@@ -343,7 +343,7 @@ func recommend(t *compare.Table, gains []Verdict) string {
 	if len(names) > 1 {
 		are = "are"
 	}
-	return text + fmt.Sprintf(" %s %s better in something, too, without being shown to be worse in anything; settings were compared with the baseline, not with each other.", List(names), are)
+	return text + fmt.Sprintf(" %s %s also better in something and not shown to be worse in anything; settings were compared with the baseline, not with each other.", List(names), are)
 }
 
 func notYet(t *compare.Table, v *Verdict) string {
@@ -356,7 +356,7 @@ func notYet(t *compare.Table, v *Verdict) string {
 	slices.Sort(more)
 	but := against(t, v)
 	if parts != nil {
-		but = append(but, "the trials leave room for "+List(parts)+settle(more, len(more)-1, ""))
+		but = append(but, "the trials do not rule out "+List(parts)+settle(more, len(more)-1, ""))
 	}
 	return fmt.Sprintf("No recommendation: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, strings.Join(but, "; "))
 }
@@ -366,7 +366,7 @@ func tradeOff(trades []Verdict, base string) string {
 	for _, v := range trades[:min(len(trades), 3)] {
 		parts = append(parts, fmt.Sprintf("%s gains in %s at the price of %s", v.Setting.Label(), v.better, v.worse))
 	}
-	text := "A trade, which is yours to choose: " + strings.Join(parts, "; ")
+	text := "A trade-off for you to decide: " + strings.Join(parts, "; ")
 	if more := len(trades) - 3; more > 0 {
 		text += fmt.Sprintf("; %s", layout.Count(more, "more setting"))
 	}
@@ -386,15 +386,15 @@ func nothingShown(t *compare.Table, vs []Verdict) string {
 		return "No recommendation: no primary metric could be compared."
 	}
 	if unclear == 0 && untold == 0 {
-		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: there is nothing to choose between them here.",
+		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: the choice makes no difference here.",
 			t.Settings[0].Setting.Label(), dyno.Fraction(t.Negligible))
 	}
 	slices.Sort(more)
-	shown := "Nothing is shown"
+	shown := "No setting is shown to be better or worse"
 	if i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return len(s.Functions) > 0 }); i > 0 {
-		shown = fmt.Sprintf("Of %s %s; no total is shown", t.Settings[i].Setting.Label(), functions(&t.Settings[i]))
+		shown = fmt.Sprintf("%s: %s; no setting is shown to be better or worse in total", t.Settings[i].Setting.Label(), functions(&t.Settings[i]))
 	}
-	return fmt.Sprintf("%s that would speak for or against a setting%s%s.", shown, settle(more, (len(more)-1)/2, " half of what is unclear"), nearest(t, vs))
+	return fmt.Sprintf("%s%s%s.", shown, settle(more, (len(more)-1)/2, " half of the unclear verdicts"), nearest(t, vs))
 }
 
 func unclearOf(vs []Verdict) (unclear, all int) {
@@ -416,7 +416,7 @@ func nearest(t *compare.Table, vs []Verdict) (text string) {
 				continue
 			}
 			least = x.MoreBlocks
-			text = fmt.Sprintf(". Nearest is %s of %s, probably %s [%s, %s]: %s", MetricNoun(name), v.Setting.Label(),
+			text = fmt.Sprintf(". Nearest to a verdict is %s of %s, probably %s [%s, %s]: %s", MetricNoun(name), v.Setting.Label(),
 				much(x.Ratio), much(x.Lo), much(x.Hi), layout.Count(least, "more block"))
 		}
 	}

@@ -42,7 +42,7 @@ import { place } from "./axis.js";
  */
 export async function unpack(text) {
   const bytes = await gunzip(text);
-  if (bytes.length % 4 !== 0) throw new Error(`read picture: ${bytes.length} bytes are no whole number of values`);
+  if (bytes.length % 4 !== 0) throw new Error(`read picture: ${bytes.length} bytes are not a whole number of values`);
   const n = bytes.length / 4;
   const values = new Uint32Array(n);
   for (let i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ export async function gunzip(text) {
 export async function readPicture(json, whole) {
   const stretches = place(json.axis ?? [], whole?.stretches);
   const columns = stretches.reduce((n, s) => n + s.columns, 0);
-  if (columns === 0) throw new Error("read picture: no column in it");
+  if (columns === 0) throw new Error("read picture: no columns");
   /** @param {string | null | undefined} text @param {number} want */
   const counts = async (text, want) => {
     if (!text) return null;

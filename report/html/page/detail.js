@@ -33,7 +33,7 @@ export function followZoom(stage, address, tell) {
       stage.redraw();
       tell("");
     } catch (e) {
-      if (!mine.signal.aborted) tell(`The detail could not be read (${e instanceof Error ? e.message : e}): what is drawn is coarse.`);
+      if (!mine.signal.aborted) tell(`The detail could not be read (${e instanceof Error ? e.message : e}): the picture stays coarse.`);
     }
   };
   const later = () => {
@@ -77,7 +77,7 @@ async function readDetail(stage, address, signal) {
   const { rows, low, high, settings } = stage.picture;
   const differ = (/** @type {number} */ a, /** @type {number} */ b) => Math.abs(a - b) > 1e-3 * b;
   if (detail.rows !== rows || differ(detail.low, low) || differ(detail.high, high)) {
-    throw new Error("its scale of latency is another: reload the page");
+    throw new Error("its latency scale differs: reload the page");
   }
   // In the order of the whole.
   const nothing = { heat: null, collecting: null, stops: null, slowest: [], tracks: [] };

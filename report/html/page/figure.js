@@ -66,10 +66,10 @@ export function startFigure(figure, zoom) {
 
 /** @param {HTMLElement} tools @param {import("./zoom.js").Zoom} zoom */
 function addZoomTools(tools, zoom) {
-  const whole = button("Whole", () => zoom.whole(), "Show all of the time");
+  const whole = button("Whole", () => zoom.whole(), "Show the whole time");
   tools.append(
-    element("span", "hint", "Drag to zoom, double click for the whole"),
-    button("−", () => zoom.scale(2), "Show more time"), button("+", () => zoom.scale(0.5), "Come nearer"), whole,
+    element("span", "hint", "Drag to zoom, double-click to show all"),
+    button("−", () => zoom.scale(2), "Zoom out"), button("+", () => zoom.scale(0.5), "Zoom in"), whole,
   );
   const mark = () => whole.setAttribute("aria-disabled", String(zoom.isWhole));
   zoom.onRange.add(mark);
@@ -150,7 +150,7 @@ function panelPieces({ stage, groups, legend }, dpr, colours) {
     if (ctx) {
       paintLegend(ctx, stage, { x: 0, y: 0, w: 150 * dpr, dpr, colours });
       ctx.textAlign = "left";
-      ctx.fillText("requests per second and doubling of latency", 160 * dpr, 0);
+      ctx.fillText("requests per second, per doubling of latency", 160 * dpr, 0);
     }
     pieces.push({ canvas, x: 0, y, title: "", indent: 0 });
     y += canvas.height + 4 * dpr;
@@ -213,6 +213,6 @@ async function svgPieces(figure, dpr) {
     pieces.push({ canvas, x: 0, y, title: "", indent: 0 });
     y += canvas.height + 8 * dpr;
   }
-  if (!pieces.length) throw new Error("there is no picture in it");
+  if (!pieces.length) throw new Error("no picture");
   return pieces;
 }

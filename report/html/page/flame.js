@@ -59,15 +59,15 @@ function ownPage(url, title) {
   a.href = url;
   a.target = "_blank";
   a.rel = "noopener";
-  a.textContent = "As a page of its own";
-  a.setAttribute("aria-label", `${title}, as a page of its own`);
+  a.textContent = "Open as a separate page";
+  a.setAttribute("aria-label", `${title}: open as a separate page`);
   return a;
 }
 
 /** @param {HTMLButtonElement} opener */
 function sourceOf(opener) {
   const text = document.getElementById(opener.dataset.source ?? "")?.textContent;
-  if (!text) throw new Error("this page does not hold it");
+  if (!text) throw new Error("this page does not contain it");
   return text;
 }
 

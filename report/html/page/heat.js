@@ -58,7 +58,7 @@ function noteOf(s) {
   const notes = [];
   if (!s.heat) notes.push("no request is known");
   else if (!s.whole) notes.push("a sample of the requests");
-  if (s.heat && s.seconds) notes.push("by the second in which they were done");
+  if (s.heat && s.seconds) notes.push("by the second of their end");
   return notes.join(", ");
 }
 
@@ -100,14 +100,14 @@ function addLegend(place, stage) {
   const canvas = element("canvas");
   canvas.setAttribute("aria-hidden", "true");
   const marks = [
-    ["mark-band", "a collection under way (darker: for more of the time)"],
+    ["mark-band", "a collection under way (darker: more of the time)"],
     ["mark-stop", "the world was stopped"], ["mark-slow", "one of the slowest requests"],
   ].map(([name, words]) => {
     const item = element("span", "mark", words);
     item.prepend(element("i", name));
     return item;
   });
-  legend.append(canvas, element("span", "mark", "requests per second and doubling of latency"), ...marks);
+  legend.append(canvas, element("span", "mark", "requests per second, per doubling of latency"), ...marks);
   place.append(legend);
   stage.onDraw.add(() => {
     const dpr = devicePixelRatio || 1, w = Math.round(150 * dpr), ctx = canvas.getContext("2d");
@@ -145,7 +145,7 @@ function addSlowest(place, stage, i, point) {
       cell(s.status ? String(s.status) : "none", s.status), cell(s.met === null ? "" : s.met ? "yes" : "no"), Number.isNaN(time) ? cell("") : show,
     ];
   });
-  const table = makeTable(["trial", "step", "at", "latency", "status", "collection meanwhile", "moment"], rows);
+  const table = makeTable(["trial", "step", "at", "latency", "status", "met a collection", "moment"], rows);
   makeSortable(table);
   details.append(table);
   place.append(details);

@@ -236,8 +236,8 @@ class Table {
     thead.append(head);
     this.body = make("tbody");
     const table = make("table");
-    table.append(make("caption", "Results as they come; the page shows what they mean when the run is over"), thead, this.body);
-    this.element = make("div", "", { tabindex: "0", role: "region", "aria-label": "Results as they come" });
+    table.append(make("caption", "Results so far; verdicts follow when the run is over"), thead, this.body);
+    this.element = make("div", "", { tabindex: "0", role: "region", "aria-label": "Results so far" });
     this.element.className = "scroll";
     this.element.hidden = true;
     this.element.append(table);
@@ -271,7 +271,7 @@ class Table {
  * @param {HTMLElement} root
  */
 export function start(url, root) {
-  const status = make("p", "Asking how far the run is …", { role: "status" });
+  const status = make("p", "Asking for the progress of the run …", { role: "status" });
   const bar = make("progress", "", { "aria-label": "trials done" });
   const trouble = make("p", "", { role: "alert" });
   trouble.className = "trouble";
@@ -296,7 +296,7 @@ export function start(url, root) {
       trouble.textContent = wrong;
       if (wrong) b.disabled = false;
       else if (action === "resume") location.reload();
-      else trouble.textContent = "It is being stopped. What is measured by now is kept and reported; the trial under way is not.";
+      else trouble.textContent = "Stopping. Results so far are kept and reported; the current trial is not.";
     });
     return b;
   }
@@ -305,7 +305,7 @@ export function start(url, root) {
   source.addEventListener("open", () => { trouble.textContent = ""; });
   source.addEventListener("error", () => {
     trouble.textContent = source.readyState === EventSource.CLOSED
-      ? "The server does not tell how the run goes on (consider: to reload the page)."
+      ? "The server does not report progress (consider: to reload the page)."
       : "The connection is lost; trying again …";
   });
   draw(source, latency, resident);

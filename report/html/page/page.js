@@ -76,8 +76,8 @@ async function openStage(figures) {
   };
   try {
     const text = document.getElementById("picture")?.textContent, address = document.body.dataset.detail;
-    if (!text && !address) throw new Error("the page does not hold it");
-    if (!text) tell("The picture is being read …");
+    if (!text && !address) throw new Error("the page does not contain it");
+    if (!text) tell("Loading the picture …");
     const json = text ? JSON.parse(text) : await askPicture(address ?? "", { from: 0, to: 0 }, 1200);
     const stage = new Stage(await readPicture(json), Boolean(address));
     tell("");

@@ -20,7 +20,7 @@ test("unpack reads what Go wrote", async () => {
 });
 
 test("unpack refuses half a value", async () => {
-  await assert.rejects(unpack(gzipSync(new Uint8Array(7)).toString("base64")), /no whole number of values/);
+  await assert.rejects(unpack(gzipSync(new Uint8Array(7)).toString("base64")), /not a whole number of values/);
 });
 
 const axis = [{ block: 1, from: 0, to: 2, columns: 2 }, { block: 2, from: 0, to: 1, columns: 1 }];

@@ -190,10 +190,20 @@ func (v view) briefChanges(o layout.Options) string {
 	if more := len(v.changed(math.MaxInt)) - len(rows); more > 0 {
 		fmt.Fprintf(&b, "%d more comparisons are in the tables.\n", more)
 	}
+	if slices.ContainsFunc(rows, v.drifted) {
+		b.WriteString(layout.Fold("Values are medians; changes are within blocks, where drift cancels, so the two can differ.", "", "", v.Width))
+	}
 	if slices.ContainsFunc(changes, surprising) {
 		b.WriteString(layout.Fold("Unclear although the interval excludes 0: a run's verdicts share one error (dyno help verdicts).", "", "", v.Width))
 	}
 	return b.String()
+}
+
+// drifted reports a change whose interval excludes the ratio of the two medians beside it.
+func (v view) drifted(c change) bool {
+	x := v.Settings[c.setting].Versus[c.metric]
+	ratio := v.Settings[c.setting].Values[c.metric].Center / v.Settings[0].Values[c.metric].Center
+	return ratio < x.Lo || ratio > x.Hi
 }
 
 // surprising reports a change without a verdict whose interval leaves out none.

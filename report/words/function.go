@@ -66,13 +66,20 @@ func Place(p compare.Place) string {
 
 // Cause is a cause of the change of a metric, with the places that changed most.
 func Cause(c compare.Cause, of string) string {
-	text := string(c.Class)
+	primary, _ := layout.UnitOf(of)
+	text, named := nouns[c.Metric]
+	if !named {
+		metric, _ := layout.UnitOf(c.Metric)
+		text = string(c.Class) + ", " + metric
+	}
 	if !math.IsNaN(float64(c.Lo)) {
 		text += " " + layout.Change(math.Sqrt(float64(c.Lo*c.Hi))) // the middle of the interval, of log ratios
 	}
-	if !math.IsNaN(float64(c.Share)) {
-		label, _ := layout.UnitOf(of)
-		text += fmt.Sprintf(" (%.0f%% of the change of %s)", 100*float64(c.Share), label)
+	switch {
+	case !math.IsNaN(float64(c.Share)):
+		text += fmt.Sprintf(" (%.0f%% of the change in %s)", 100*float64(c.Share), primary)
+	case c.Metric != of:
+		text += fmt.Sprintf(" (with %s)", primary)
 	}
 	var places []string
 	for _, p := range c.Places[:min(len(c.Places), 2)] {

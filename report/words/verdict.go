@@ -213,8 +213,8 @@ func recommendation(t *compare.Table, vs []Verdict, plain bool) string {
 	switch {
 	case len(gains) > 0:
 		return recommend(t, gains)
-	case len(trades) > 0 && plain: // the verdicts say what for what
-		return fmt.Sprintf("A trade-off: no setting is shown to be better than %s without being worse in something.", base)
+	case len(trades) > 0 && plain:
+		return tradeInShort(t, trades, base)
 	case len(trades) > 0:
 		return tradeOff(trades, base)
 	case len(losses) > 0:
@@ -371,6 +371,22 @@ func tradeOff(trades []Verdict, base string) string {
 		text += fmt.Sprintf("; %s", layout.Count(more, "more setting"))
 	}
 	return text + fmt.Sprintf(". No setting is shown to be better than %s without being worse in something.", base)
+}
+
+// tradeInShort names the greatest gain and the greatest price only, as the verdicts name the others.
+func tradeInShort(t *compare.Table, trades []Verdict, base string) string {
+	greatest := func(v Verdict, metrics []string) string {
+		return MetricNoun(metrics[0]) + " " + much(t.Settings[v.at].Versus[metrics[0]].Ratio)
+	}
+	if len(trades) == 1 {
+		v := trades[0]
+		return fmt.Sprintf("A trade-off: choose %s if %s is worth %s; otherwise keep %s.", v.Setting.Label(), greatest(v, v.Better), greatest(v, v.Worse), base)
+	}
+	var parts []string
+	for _, v := range trades[:min(len(trades), 3)] {
+		parts = append(parts, fmt.Sprintf("%s has %s, but %s", v.Setting.Label(), greatest(v, v.Better), greatest(v, v.Worse)))
+	}
+	return fmt.Sprintf("A trade-off: no setting is shown to be better than %s without being worse in something. %s.", base, strings.Join(parts, "; "))
 }
 
 func nothingShown(t *compare.Table, vs []Verdict) string {

@@ -207,7 +207,7 @@ func (l Load) String() string {
 }
 
 func (l Load) watched() string {
-	s := "watched, with no load of dyno's"
+	s := "watched, with no load by dyno"
 	if l.Duration > 0 {
 		s += fmt.Sprintf(", for %v", l.Duration)
 	}

@@ -155,7 +155,7 @@ func ParseRate(s string) (Rate, error) {
 		case r[i].Over > 0:
 			left -= r[i].Over
 		case ends || ramp || i < len(parts)-1:
-			return bad(": a stage is over some time")
+			return bad(": a stage needs a length")
 		case r[i].From == 0:
 			return bad(": no request would be due")
 		}

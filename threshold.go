@@ -33,7 +33,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	}
 	parts := comparison.FindStringSubmatch(text)
 	if !strings.ContainsAny(text, "<>=!") {
-		return bad("it compares nothing (want for example p99 < 30ms)")
+		return bad("no comparison (want for example p99 < 30ms)")
 	}
 	if parts == nil {
 		return bad("want one of <, <=, >, >=, == and != in it")
@@ -58,9 +58,9 @@ func ParseThreshold(text string) (Threshold, error) {
 	case thresholdName.MatchString(t.Name):
 		return t, nil
 	case means == "":
-		return bad("%q is no name of a metric (want for example p99, rss_peak or cpu_per_req)", t.Name)
+		return bad("%q is not the name of a metric (want for example p99, rss_peak or cpu_per_req)", t.Name)
 	}
-	return bad("%q is not how a threshold names a metric (did you mean %s?)", t.Name, means)
+	return bad("%q is not the name of a metric in thresholds (did you mean %s?)", t.Name, means)
 }
 
 // String is the threshold as ParseThreshold reads it.
@@ -121,7 +121,7 @@ func (t Threshold) Of(others []string) (Metric, float64, error) {
 		return Metric{}, 0, fmt.Errorf("threshold %q: %w", t, err)
 	}
 	if t.Change && m.Better == 0 {
-		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so nothing is known of its change", t, m.Name)
+		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so it has no change", t, m.Name)
 	}
 	limit, err := t.limit(m)
 	if err != nil {
@@ -146,7 +146,7 @@ func MetricOf(threshold string, others []string) (Metric, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return Metric{}, fmt.Errorf("%s is ambiguous: it is %s (consider: other names of the steps)", threshold, quoted(found))
+		return Metric{}, fmt.Errorf("%s is ambiguous: it may be %s (consider: other names of the steps)", threshold, quoted(found))
 	case len(found) == 0 && Nearest(threshold, names) != "":
 		return Metric{}, fmt.Errorf("unknown metric %s (did you mean %s?)", threshold, Nearest(threshold, names))
 	case len(found) == 0:
@@ -272,7 +272,7 @@ func CheckThresholds(ts []Threshold, others []string) *PlanError {
 func (e *Experiment) checkCompared() *PlanError {
 	for i, t := range e.Thresholds {
 		if t.Change && len(e.Levels()) == 1 {
-			return PlanErrorf("threshold %q is of a change, and there is one setting only (consider: --vary, or a limit of %s itself)", t, t.Name).
+			return PlanErrorf("threshold %q needs a change, but there is only one setting (consider: --vary, or a limit of %s itself)", t, t.Name).
 				of("thresholds", strconv.Itoa(i))
 		}
 	}

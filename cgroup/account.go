@@ -32,7 +32,7 @@ func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 	a := openAccount(with(memory, all).dir, with(cpu, all).dir, reset)
 	if a.Memory == nil && a.CPU == nil {
 		a.Close()
-		return nil, errors.New("it has none whose memory or CPU time is accounted")
+		return nil, errors.New("it has no group that accounts for memory or CPU time")
 	}
 	return a, nil
 }

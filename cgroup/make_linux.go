@@ -107,7 +107,7 @@ func (h hierarchy) parent(controllers []string) (dir string, err error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no group can have groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
+	return "", fmt.Errorf("no group allows groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
 }
 
 // offer returns nil if groups below dir have the controllers and processes may be moved there.

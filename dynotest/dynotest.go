@@ -120,8 +120,8 @@ func judge(t testing.TB, run, text string) {
 	}
 	switch {
 	case len(summary.Thresholds) == 0:
-		t.Errorf("dyno has judged nothing\n%s", text)
+		t.Errorf("dyno judged no limit\n%s", text)
 	case unclear != nil && !t.Failed():
-		t.Skipf("this machine cannot tell whether %s\n%s", strings.Join(unclear, " and "), text)
+		t.Skipf("this machine cannot decide whether %s\n%s", strings.Join(unclear, " and "), text)
 	}
 }

@@ -211,9 +211,9 @@ func (e *AlikeError) Rest() string {
 
 func (e *AlikeError) what() string {
 	if e.Settings == 1 {
-		return "the first trial failed, so the run ends (consider: --resume, when the cause is mended)"
+		return "the first trial failed, so the run ends (consider: --resume, once the cause is fixed)"
 	}
-	return fmt.Sprintf("all %d settings failed alike in the first block, so the run ends (consider: --resume, when the cause is mended)", e.Settings)
+	return fmt.Sprintf("all %d settings failed alike in the first block, so the run ends (consider: --resume, once the cause is fixed)", e.Settings)
 }
 
 func alike(rs []*dyno.Result) bool {

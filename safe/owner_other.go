@@ -6,5 +6,5 @@ import "errors"
 
 // Ours cannot be told here.
 func Ours(string) error {
-	return errors.New("this system does not tell whose its files are")
+	return errors.New("this system does not say who owns its files")
 }

@@ -35,14 +35,14 @@ func (d *Dir) Rescue() error {
 		}
 		return d.lost
 	case err == nil:
-		d.lost = fmt.Errorf("%w: %s is another's now, and the results are shown only", ErrLost, d.Path)
+		d.lost = fmt.Errorf("%w: %s now belongs to another run, and the results are only shown", ErrLost, d.Path)
 		return d.lost
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	d.lost = fmt.Errorf("%w: %s has its results again, but not what was in the files of their trials", ErrLost, d.Path)
+	d.lost = fmt.Errorf("%w: %s has its results again, but not the files of their trials", ErrLost, d.Path)
 	if err := d.again(); err != nil {
-		d.lost = fmt.Errorf("%w: %s could not be made again, and the results are shown only: %w", ErrLost, d.Path, err)
+		d.lost = fmt.Errorf("%w: %s could not be made again, and the results are only shown: %w", ErrLost, d.Path, err)
 	}
 	return d.lost
 }

@@ -22,7 +22,7 @@ const keySize = 32
 func Secret(purpose string) (string, error) {
 	k, err := key()
 	if err != nil {
-		return "", fmt.Errorf("the key of this user: %w", err)
+		return "", fmt.Errorf("read the key of this user: %w", err)
 	}
 	h := hmac.New(sha256.New, k)
 	h.Write([]byte(purpose))
@@ -47,7 +47,7 @@ func key() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() != keySize || info.Mode()&0o077 != 0:
-		return nil, fmt.Errorf("%s is not as dyno made it, %d bytes that only the user can read (consider: to remove it; runs of before are then not known to be yours)", path, keySize)
+		return nil, fmt.Errorf("%s is not a key of %d bytes that only the user can read (consider: remove it; dyno then no longer knows earlier runs as yours)", path, keySize)
 	}
 	return os.ReadFile(path)
 }
@@ -97,7 +97,7 @@ func prove(text []byte) ([]byte, error) {
 func proven(text []byte) error {
 	at := bytes.LastIndex(text, []byte(proofMark)) + len(proofMark)
 	if at < len(proofMark) || len(text) < at+len(noProof) {
-		return errors.New("its run.json has no proof of who wrote it")
+		return errors.New("its run.json does not prove who wrote it")
 	}
 	found := string(text[at : at+len(noProof)])
 	blank := bytes.Clone(text)
@@ -107,7 +107,7 @@ func proven(text []byte) error {
 		return err
 	}
 	if !hmac.Equal([]byte(found), []byte(want)) {
-		return errors.New("its run.json was not written by your dyno on this machine, or was changed since")
+		return errors.New("its run.json is not from your dyno on this machine, or was changed since")
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func readGroup(t *dyno.Times, group rowGroup, from, to int64) (reaches bool, err
 		return false, err
 	}
 	if int64(len(t.Due)) != rows || int64(len(t.Done)) != rows || t.Failed != nil && int64(len(t.Failed)) != rows {
-		return false, fmt.Errorf("%w: a column of another length than its row group", parquet.ErrCorrupted)
+		return false, fmt.Errorf("%w: a column differs in length from its row group", parquet.ErrCorrupted)
 	}
 	return true, nil
 }

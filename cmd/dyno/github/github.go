@@ -40,7 +40,7 @@ func Summary(f *findings.Findings) error {
 		return err
 	}
 	if info, e := file.Stat(); e == nil && info.Size()+int64(b.Len()) > mostSummary {
-		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
+		err = fmt.Errorf("%s has no room for %d more bytes (consider: a step for each run)", path, b.Len())
 	} else {
 		_, err = b.WriteTo(file)
 	}

@@ -76,7 +76,7 @@ const sayEvery = 10 * time.Second
 // Reading is seen while millions of requests are read, which takes seconds.
 func Reading(w io.Writer) *Line {
 	l := new(Line)
-	l.Open(w, sayEvery, func(time.Time) string { return "reading what was measured, for the report ..." })
+	l.Open(w, sayEvery, func(time.Time) string { return "reading the results, for the report ..." })
 	return l
 }
 

@@ -237,7 +237,7 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
-	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot tell any change, however great") ||
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report covers the complete blocks") || !strings.Contains(text, "3 blocks cannot tell any change, however great") ||
 		!strings.Contains(errs, "results are in "+dir) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
@@ -346,7 +346,7 @@ func TestBenchCache(t *testing.T) {
 	f := &fakeBench{commit: strings.TrimSpace(string(out))}
 	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
 	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
-	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, tables.BaselineTitle) {
+	if status != exitDone || !strings.Contains(errs, "does not exist yet: dyno measures main and the working tree side by side") || strings.Contains(text, tables.BaselineTitle) {
 		t.Fatalf("status %d\n%s%s", status, errs, text)
 	}
 	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)

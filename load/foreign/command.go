@@ -109,7 +109,7 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 }
 
 const notUnderstood = "dyno could not read the output of the load command (known: hey, wrk, vegeta report -type=json, " +
-	"oha --output-format json, k6 without --summary-export): there are no latency and no figures per request"
+	"oha --output-format json, k6 without --summary-export): no latency and no figures per request"
 
 // Check reports a mistake in the template of l.Command as a [*dyno.PlanError].
 func Check(l dyno.Load, arg map[string]string) error {

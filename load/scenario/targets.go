@@ -167,7 +167,7 @@ func (p *targets) service(u *url.URL) error {
 		p.base, p.host, p.first = base, host, p.line
 	}
 	if host != p.host {
-		return fmt.Errorf("%s is not the %s of line %d, but a load goes to one service", base, p.base, p.first)
+		return fmt.Errorf("%s is not %s of line %d: a load goes to one service", base, p.base, p.first)
 	}
 	return nil
 }

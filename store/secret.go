@@ -97,7 +97,7 @@ func prove(text []byte) ([]byte, error) {
 func proven(text []byte) error {
 	at := bytes.LastIndex(text, []byte(proofMark)) + len(proofMark)
 	if at < len(proofMark) || len(text) < at+len(noProof) {
-		return errors.New("its run.json does not prove who wrote it")
+		return errors.New("its run.json has no proof of who wrote it")
 	}
 	found := string(text[at : at+len(noProof)])
 	blank := bytes.Clone(text)
@@ -107,7 +107,7 @@ func proven(text []byte) error {
 		return err
 	}
 	if !hmac.Equal([]byte(found), []byte(want)) {
-		return errors.New("its run.json is not from your dyno on this machine, or was changed since")
+		return errors.New("its run.json was not written by your dyno on this machine, or was changed since")
 	}
 	return nil
 }

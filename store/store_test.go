@@ -472,7 +472,7 @@ func TestProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Close()
-	proven("does not prove who wrote it")
+	proven("no proof")
 }
 
 // A line of results without an end is refused before it fills the memory, and one that a crash cut

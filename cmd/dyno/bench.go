@@ -53,7 +53,8 @@ one whose result is optimised away.
 
 Flags after -- go to the test binary, such as -- -test.short. Dyno stops and
 continues the processes of a benchmark, which needs a Unix system. It pins them to
-a CPU on Linux only.` + summaryHelp,
+a CPU on Linux only.
+` + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := o.experiment(cmd, args)
 			if err != nil {

@@ -253,11 +253,11 @@ func TestBenchMistakes(t *testing.T) {
 		args []string
 	}{
 		{"missing closing )", []string{"--aa", "--bench", "("}},
-		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
-		{"nothing is varied", []string{"--pair", "RSS"}},
+		{"no factor is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
+		{"no factor is varied", []string{"--pair", "RSS"}},
 		{"no such file", []string{"--baseline", "nowhere.txt"}},
 		{"is a directory (want a file", []string{"--baseline", "."}},
-		{"no benchmark results in bench_test.go", []string{"--baseline", "bench_test.go"}},
+		{"bench_test.go has no benchmark results", []string{"--baseline", "bench_test.go"}},
 	} {
 		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
 		if status != exitUsage || !strings.Contains(errs, c.want) {
@@ -354,7 +354,7 @@ func TestBenchCache(t *testing.T) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")
-	if status != exitUsage || !strings.Contains(errs, "there is no revision nowhere") {
+	if status != exitUsage || !strings.Contains(errs, "no revision nowhere") {
 		t.Errorf("status %d\n%s", status, errs)
 	}
 }

@@ -97,7 +97,7 @@ limits), the load, or the mode (side by side, or one after the other) changes.`,
 	fs.SortFlags = false
 	fs.DurationVar(&c.total, "total", 10*time.Minute, "most `time` for all runs")
 	fs.IntVar(&c.runs, "runs", 20, "most runs of each change, a `number`; twice as many of equal settings")
-	fs.StringArrayVar(&c.plants, "plant", nil, "`KIND=sizes` of changes; may be repeated (default "+strings.Join(plantedSizes, " ")+")")
+	fs.StringArrayVar(&c.plants, "plant", nil, "changes to plant, as `KIND=sizes`; may be repeated (default "+strings.Join(plantedSizes, " ")+")")
 	fs.BoolVar(&c.resume, "resume", false, "add runs with the same changes to the stored certificate")
 	c.format.flags(fs, "format of the result: text or json", "text", "json")
 	p.LoadFlags(fs)

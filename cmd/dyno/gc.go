@@ -59,7 +59,7 @@ cut in two. Without a file, or with -, it reads standard input.
 	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, that of --line, or the one given")
 	fs.IntVar(&o.line, "line", 0, "explain collection `n`")
 	fs.BoolVar(&o.compare, "compare", false, "show two logs side by side")
-	o.format.flags(fs, "of the result: text or json", "text", "json")
+	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	return cmd
 }
 

@@ -42,8 +42,8 @@ and compares the settings. TARGET is one of
 or comes from the plan (-f dyno.yaml). Arguments after -- go to the service. In them,
 {{.Addr}}, {{.Host}} and {{.Port}} stand for a free loopback address. The environment
 variable PORT has the port, too. {{.Dir}} is an empty directory of this launch, which
-dyno deletes afterwards. Values of environment variables, in --vary too, are such
-templates as well.
+dyno deletes afterwards. Values of environment variables, in --vary too, may use the
+same templates.
 
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
@@ -248,8 +248,8 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	least, median := compare.FewestRepeats(settings)
 	switch {
 	case settings > 1 && repeats < least:
-		notef(cmd, "%d repeats of %d settings can hardly show a change; at least %d can (consider: --repeat %d)",
-			repeats, settings, least, max(least, median))
+		notef(cmd, "%s of %d settings can hardly show a change, which takes at least %d (consider: --repeat %d)",
+			layout.Count(repeats, "repeat"), settings, least, max(least, median))
 	case repeats > 1 && repeats < median:
 		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", median, repeats)
 	}

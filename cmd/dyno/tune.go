@@ -92,7 +92,7 @@ GOEXPERIMENT=nogreenteagc.`,
 	fs.SortFlags = false
 	fs.StringVar(&o.goal, "goal", "", "the goal: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
 	fs.StringArrayVar(&o.subject, "subject-to", nil, "`limit` that must hold, such as 'rss_peak < 400MiB' or 'change(p99) < 5%'; may be repeated, replaces the plan's thresholds")
-	fs.Float64Var(&o.price, "memory-price", tune.DefaultPrice, "without --goal: the `number` of per cent of CPU time that 1% of peak memory may cost")
+	fs.Float64Var(&o.price, "memory-price", tune.DefaultPrice, "without --goal: how many per cent of CPU time 1% of peak memory may cost, a `number`")
 	fs.StringVar(&o.gain, "gain", "2%", "least gain that is worth a change, a `share`")
 	fs.StringVar(&o.reserve, "reserve", "", "`size` of the memory reserved for the service, such as a container's limit if this machine sets none (default --limit memory=)")
 	fs.DurationVar(&o.total, "total", 5*time.Minute, "most `time` for all trials, without builds")

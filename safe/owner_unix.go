@@ -21,7 +21,7 @@ func Ours(path string) error {
 		}
 		switch {
 		case int(st.Uid) != os.Geteuid():
-			return errors.New("another user owns its files")
+			return errors.New("its files are another user's")
 		case st.Mode&0o002 != 0:
 			return errors.New("other users may write to its files")
 		}

@@ -22,7 +22,7 @@ type Stage struct {
 	Over     Duration // 0: for ever, at From; only the last stage
 }
 
-// PerSecond is a rate that stays the same for ever; of 0 there is none.
+// PerSecond is a constant rate without an end; 0 means no rate.
 func PerSecond(v float64) Rate {
 	if v == 0 {
 		return nil

@@ -75,9 +75,9 @@ func (t Threshold) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// ThresholdName is what thresholds call a metric: without the unit, "_" for "-" and ".",
-// "_per_" for "/". Of a step all that is neither letter nor digit is one "_": "GET
-// /users/{{.id}}-p99-sec" is GET_users_id_p99.
+// ThresholdName is the name of a metric in thresholds: without the unit, with "_" for "-" and ".",
+// and "_per_" for "/". In the name of a step, each run of other characters than letters and digits
+// becomes one "_": "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
 func ThresholdName(metric string) string {
 	step, i := Rank(metric)
 	if i < len(Metrics) {
@@ -113,8 +113,8 @@ func underscored(s string) string {
 	return b.String()
 }
 
-// Of finds the threshold's metric among Metrics and others, and the limit in its base
-// unit; of a change a fraction: 0.05 is +5 %.
+// Of finds the threshold's metric among Metrics and others, and the limit in its base unit. The
+// limit of a change is a fraction: 0.05 is +5 %.
 func (t Threshold) Of(others []string) (Metric, float64, error) {
 	m, err := MetricOf(t.Name, others)
 	if err != nil {
@@ -238,8 +238,8 @@ func (t Threshold) Holds(x, limit float64) bool {
 	return x != limit && !math.IsNaN(x)
 }
 
-// MetricNames are metrics of the experiment beside [Metrics]: of steps, and of what the
-// service publishes.
+// MetricNames are the metrics of the experiment beside [Metrics]: those of steps, and those that
+// the service publishes.
 func (e *Experiment) MetricNames() []string {
 	var names []string
 	for s := range e.Load.Client.requests() {

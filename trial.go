@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Trial is one launch of the subject under one setting, whose levels are applied to
-// Subject and Load. With a Slice it is a part of one launch under the first setting.
+// A Trial is one launch of the subject under one setting. Subject and Load have the levels of the
+// setting. With a Slice, a trial is a part of one launch under the first setting.
 type Trial struct {
 	N       int // position in the plan, from 1
 	Block   int // which repeat, from 1

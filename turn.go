@@ -49,8 +49,8 @@ func (e *Experiment) compares() bool {
 	return e.Bench == nil && e.Slice == 0 && e.Subject.Launched() && len(e.Levels()) > 1
 }
 
-// WhyAlone reports whether the subjects of a block are to run side by side, or why they
-// cannot and what would cure it; "" if nobody would expect it.
+// WhyAlone reports whether the subjects of a block run side by side. If they cannot, why says the
+// reason and the cure; it is "" if side by side does not apply.
 func (e *Experiment) WhyAlone() (why string, beside bool) {
 	settings := len(e.Levels())
 	switch {

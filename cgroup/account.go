@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// An Account has the files open in which the kernel accounts for the groups of a process, so that
-// they can be read after the process has ended. A missing file is nil, and reads as 0.
+// An Account holds open the kernel's accounting files of a process's groups. They stay readable
+// after the process has ended. A missing file is nil, and reads as 0.
 type Account struct {
 	Memory                      *File // bytes in use
 	Peak                        *File // most bytes in use

@@ -24,7 +24,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Service is what is built, launched and loaded.
+// A Service is a program to build, launch and load.
 type Service struct {
 	Package string   // of main: a directory or an import path
 	Dir     string   // where dyno starts; "" means the test's own directory

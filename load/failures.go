@@ -93,7 +93,7 @@ func (r *Record) WarnOfFailures() {
 	}
 }
 
-// MostFrequent returns the most frequent cause of failures, "" if none failed.
+// MostFrequent returns the most frequent cause of failures, "" without failures.
 func (r *Record) MostFrequent() string {
 	if len(r.Failures) == 0 {
 		return ""

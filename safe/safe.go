@@ -96,8 +96,8 @@ func (b Budget) fits(name string, size int64) error {
 	return nil
 }
 
-// ReadFile reads a file that a user names. It may be a link, or a pipe that somebody writes to, as
-// a shell makes of <(command); but no device, and no pipe that nobody has open, which would hang.
+// ReadFile reads a file that a user names. It may be a link, or a pipe with a writer, such as a
+// shell makes of <(command). A device, or a pipe without a writer, is an error, as it would hang.
 func (b Budget) ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, Quickly, 0)
 	if err != nil {
@@ -154,8 +154,8 @@ func (b Budget) check(run, name string) error {
 	return f.Close()
 }
 
-// Fit reports why a run is not to be read, or nil. Note: it does not see what is put
-// there later.
+// Fit returns the reason not to read a run, or nil. Note: it does not see files that are added
+// later.
 func Fit(path string) error {
 	for _, name := range []string{"run.json", "summary.json"} {
 		if err := Of(name).check(path, name); err != nil {

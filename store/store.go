@@ -214,9 +214,9 @@ func runText(run *Run) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Proven returns an error unless a dyno of this user wrote the run.json that was read: who
-// packs a run directory does not have the key. Of a run that is gone on with, the user says
-// so by dyno run --resume.
+// Proven returns an error unless a dyno of this user wrote the run.json: another author of a run
+// directory does not have the key. A resumed run needs no proof, as the user vouches for it with
+// dyno run --resume.
 func (d *Dir) Proven() error { return d.unproven }
 
 // NewPath makes an empty directory below dyno-runs for Create, named after the run

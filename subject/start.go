@@ -24,8 +24,8 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// Options say where a subject's output goes, and what it is launched with. The zero value discards
-// the output.
+// Options say where a subject's output goes, and how to launch it. The zero value discards the
+// output.
 type Options struct {
 	Stdout, Stderr io.Writer // called as those of guard.IO
 

@@ -21,7 +21,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A TestPackage is a package whose tests can be built. Settings that build alike share one.
+// A TestPackage is a package with tests to build. Settings with the same build share one.
 type TestPackage struct {
 	ImportPath string        // without the revision's worktree: the same in all settings
 	Dir        string        // of its sources, where its tests run

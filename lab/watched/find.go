@@ -1,5 +1,5 @@
-// Package watched finds what dyno watch is to watch: the process of a service that runs
-// already, and the pages on which it publishes what it knows.
+// Package watched finds the process of a running service for dyno watch, and the pages where it
+// publishes metrics.
 package watched
 
 import (
@@ -28,8 +28,8 @@ type Target struct {
 	URL     string // where the service publishes what it knows
 }
 
-// Find finds the process and the pages of the service, tells the plan of them, and
-// notes which.
+// Find finds the process and the pages of the service, puts them into the plan, and calls note for
+// each.
 func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) (found lab.Watching, err error) {
 	p := &found.Process
 	switch {

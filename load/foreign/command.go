@@ -29,7 +29,7 @@ import (
 // well: subject.RunTool.
 type Tool func(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error)
 
-// Options are what a caller of [Run] says beside the load.
+// Options are arguments of [Run] beside the load.
 type Options struct {
 	load.Options
 	Tool    Tool

@@ -56,8 +56,8 @@ func (e *Mistake) Unwrap() error { return e.err }
 // Mistakef makes a Mistake in the way of fmt.Errorf.
 func Mistakef(format string, args ...any) error { return &Mistake{fmt.Errorf(format, args...)} }
 
-// A Setter is a flag whose value changes the plan. It keeps what was given and
-// changes nothing until then, so that flags can come before the plan is read.
+// A Setter is a flag that sets a value of the plan. It keeps the given values until the plan is
+// read, so flags can come first.
 type Setter struct {
 	Name, kind string
 	many       bool
@@ -239,7 +239,7 @@ func (p *Set) wireFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "max-requests-kept", "", "n", "load.max_requests_kept", "keep a uniform sample if there are more requests (default 50000000)")
 }
 
-// TrialFlags say what is varied, and how often it is tried.
+// TrialFlags say what to vary and how often.
 func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	p.List(fs, "vary", "", "KEY=a,b", "a factor and its levels, the baseline first; several factors are crossed", vary)
 	p.List(fs, "arg", "", "NAME=value", "value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
@@ -275,7 +275,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "every", "", "time", "probes.every", "time between samples of the probes (default 1s)")
 }
 
-// LookFlags are those of what is looked at beside the load.
+// LookFlags are the flags of profiles, traces and slices.
 func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "profile", "", "names", "profile", "take profiles in extra trials: "+strings.Join(dyno.ProfileNames, ","))
 	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "number of blocks with profiles (default: as --repeat)")
@@ -285,7 +285,7 @@ func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	p.PublishedFlags(fs)
 }
 
-// PublishedFlags are those of what a service tells of itself, for run and load alike.
+// PublishedFlags are the flags of metrics that a service publishes, for run and load alike.
 func (p *Set) PublishedFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "expvar", "", "path", "probes.expvar", "path or URL of the service's expvar, such as /debug/vars")
 	p.Key(fs, "prometheus", "", "path", "probes.prometheus", "path or URL of its Prometheus metrics, such as /metrics")

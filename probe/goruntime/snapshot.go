@@ -39,8 +39,8 @@ func (l *Look) Close() {
 	}
 }
 
-// Snapshot tells where memory is now, exactly: it stops the world and walks the page
-// tables under the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
+// Snapshot measures exactly where memory is now: it stops the world and walks the page tables under
+// the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
 func (l *Look) Snapshot() (dyno.Snapshot, error) {
 	s, err := l.snapshot("metrics exact", kernel.ResidentExact)
 	if err == nil && s.File > 0 {

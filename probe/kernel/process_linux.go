@@ -81,9 +81,9 @@ func started(st procfs.ProcStat) time.Time {
 	return time.Now().Add(-age)
 }
 
-// Find returns the processes whose kernel name or executable's name a regular expression
-// matches anywhere, as pidstat -C does. It leaves out dyno, what dyno started, and threads of
-// the kernel. An error is of the expression, or of /proc.
+// Find returns the processes whose kernel name or executable's name a regular expression matches
+// anywhere, as pidstat -C does. It leaves out dyno, the processes that dyno started, and kernel
+// threads. The error is that of the expression or of /proc.
 func Find(name string) ([]Process, error) {
 	match, err := regexp.Compile(name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package published reads the pages on which a service tells of itself: package expvar,
-// Prometheus metrics and the index of net/http/pprof. Profiles are package profiles'.
+// Package published reads the pages where a service publishes metrics: package expvar, Prometheus
+// metrics and the index of net/http/pprof. Profiles are package profiles'.
 package published
 
 import (

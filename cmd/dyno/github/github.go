@@ -1,5 +1,5 @@
-// Package github tells a job of GitHub what was found: in the summary of its step, and as annotations of
-// the lines that a change is due to (docs.github.com, "Workflow commands for GitHub Actions").
+// Package github reports results to a GitHub job: in the summary of its step, and as annotations of the
+// lines that caused a change (docs.github.com, "Workflow commands for GitHub Actions").
 package github
 
 import (

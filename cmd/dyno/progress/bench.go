@@ -39,7 +39,7 @@ func NewBench(w io.Writer, b *dyno.Bench) *Bench {
 	return p
 }
 
-// See is told of each step.
+// See takes each step.
 func (p *Bench) See(s gobench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

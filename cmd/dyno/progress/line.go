@@ -1,4 +1,4 @@
-// Package progress shows on standard error how far something is that runs.
+// Package progress shows the progress of a command on standard error.
 //
 // The rules of the terminal: results go to stdout, all else to stderr. On a
 // terminal one line of progress is redrawn four times a second and erased

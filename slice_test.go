@@ -94,7 +94,7 @@ func TestSlicesMistakes(t *testing.T) {
 		"x has none":                             func(e *dyno.Experiment) { e.Subject.NoInject = true },
 		"no profile":                             func(e *dyno.Experiment) { e.Profile = []string{"cpu"} },
 		"not a command":                          func(e *dyno.Experiment) { e.Load.Command = "wrk" },
-		"as long as they do, 3m14s":              func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
+		"as long as the slices, 3m14s":           func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
 		"requests and duration out":              func(e *dyno.Experiment) { e.Load.Requests = 5 },
 		"idle has no meaning":                    func(e *dyno.Experiment) { e.Load.Idle = 1 },
 		`bad level "" of GOGC`:                   func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "" },

@@ -118,7 +118,7 @@ func (e *Experiment) checkBench() *PlanError {
 	for _, s := range e.Levels() {
 		for _, l := range s {
 			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
-				return PlanErrorf("factor %s is not one of benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
+				return PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
 			}
 			if l.Factor == BenchFactor && strings.Trim(l.Value, "/*") == "" {
 				return PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)

@@ -21,7 +21,7 @@ func (l *Load) check() *PlanError {
 	}
 	if l.Command != "" {
 		if l.Deadline > 0 {
-			return PlanErrorf("load has command and deadline, which another generator does not tell requests by (consider: dyno's own load)").of("load", "deadline")
+			return PlanErrorf("load has command and deadline, but deadline works with dyno's own load only (consider: no command)").of("load", "deadline")
 		}
 		if key := given(*l, "command", "idle", "max_failures"); key != "" {
 			return PlanErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
@@ -78,7 +78,7 @@ func (l *Load) checkMuch() *PlanError {
 		}
 	}
 	return cmp.Or(
-		wrong(l.Concurrency > mostClients, "load concurrency", "%d clients are more than dyno has room for (want at most %d)", l.Concurrency, mostClients),
+		wrong(l.Concurrency > mostClients, "load concurrency", "%d clients are too many (want at most %d)", l.Concurrency, mostClients),
 		wrong(l.MaxInFlight > mostClients, "load max_in_flight", "max_in_flight is %d (want at most %d)", l.MaxInFlight, mostClients),
 		wrong(ends > 1, "load", "the load has two ends (want one of requests, requests_per_client and duration)"),
 		wrong(len(l.Rate) > 1 && l.Rate.Length() == 0 && ends == 0, "load rate", "the last stage of the rate has no end (want for example %v over 30s, or duration or requests)", l.Rate),
@@ -123,7 +123,7 @@ func (l *Load) checkSteps() *PlanError {
 	rests := func(s Step) bool { return s.Sleep != Sleep{} }
 	loop := l.Client.Loop
 	return cmp.Or(
-		wrong(l.Targets != "" && given(l.Client) != "", "load targets", "load has targets and steps of its own (want one: method, path, headers and body are in the targets)"),
+		wrong(l.Targets != "" && given(l.Client) != "", "load targets", "load has targets and its own steps (want one: method, path, headers and body are in the targets)"),
 		l.Client.check(),
 		wrong(len(loop) > 0 && len(slices.DeleteFunc(slices.Clone(loop), rests)) == 0, "load client loop", "the loop only sleeps (want a request in it, for example GET /)"),
 	)
@@ -137,7 +137,7 @@ func (l *Load) checkData() *PlanError {
 		case !envName.MatchString(name):
 			return PlanErrorf("bad name %q of data (want letters, digits and _, as in {{.users.name}})", name).of("load", "data", name)
 		case slices.Contains(takenNames, name):
-			return PlanErrorf("data cannot be named %s, which has a meaning in templates", name).of("load", "data", name)
+			return PlanErrorf("data cannot be named %s, a reserved name of templates", name).of("load", "data", name)
 		}
 		for s := range l.Client.requests() {
 			if _, ok := s.Capture[name]; ok {
@@ -211,7 +211,7 @@ func (c *Client) check() *PlanError {
 func (s *Step) check(at []string) *PlanError {
 	if s.Sleep != (Sleep{}) {
 		if key := given(*s, "sleep"); key != "" {
-			return PlanErrorf("a step that sleeps has nothing else; this has %s too (consider: two steps)", key).of(append(at, key)...)
+			return PlanErrorf("a step with sleep has no other keys, but this has %s (consider: two steps)", key).of(append(at, key)...)
 		}
 		return nil
 	}
@@ -228,19 +228,19 @@ func (s *Step) check(at []string) *PlanError {
 	case s.Parallel.Times > mostParallel:
 		return PlanErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
 	case s.Parallel.Times > 1 && len(s.Capture) > 0:
-		return PlanErrorf("a step captures from one answer, not from %d parallel ones (consider: a step of its own)", s.Parallel.Times).of(append(at, "capture")...)
+		return PlanErrorf("a step captures from one answer, not from %d parallel ones (consider: a separate step)", s.Parallel.Times).of(append(at, "capture")...)
 	}
 	return nil
 }
 
 func (s *Step) checkList(at []string) *PlanError {
 	if key := given(*s, "parallel", "name"); key != "" {
-		return PlanErrorf("a list of parallel steps has nothing else but a name; this has %s too (consider: say it in each of them)", key).of(append(at, key)...)
+		return PlanErrorf("a list of parallel steps has no key but name, and this has %s (consider: %[1]s in each of them)", key).of(append(at, key)...)
 	}
 	for i := range s.Parallel.Steps {
 		p, at := &s.Parallel.Steps[i], append(slices.Clip(at), "parallel", strconv.Itoa(i))
 		if !p.single() {
-			return PlanErrorf("a parallel step is one request, and has no sleep or parallel itself").of(at...)
+			return PlanErrorf("a parallel step is one request, without sleep or parallel").of(at...)
 		}
 		if err := p.check(at); err != nil {
 			return err

@@ -207,7 +207,7 @@ func (l Load) String() string {
 }
 
 func (l Load) watched() string {
-	s := "watched, with no load of dyno's"
+	s := "watched, with no load by dyno"
 	if l.Duration > 0 {
 		s += fmt.Sprintf(", for %v", l.Duration)
 	}
@@ -392,7 +392,7 @@ func (s *Step) Verb() string {
 	return "GET"
 }
 
-// Probes says what is observed in a trial, and how often.
+// Probes says what a trial observes, and how often.
 type Probes struct {
 	Use   []string `json:"use,omitempty"`   // of ProbeNames; none means all that apply but pprof
 	Every Duration `json:"every,omitempty"` // between samples, at least 10ms; 0 means DefaultEvery

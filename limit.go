@@ -27,7 +27,7 @@ func (l Limits) String() string {
 	return strings.Join(parts, ",")
 }
 
-// CPUs is a number of CPUs, such as 0.5, whose time may be used.
+// CPUs is a limit of CPU time as a number of CPUs, such as 0.5.
 type CPUs float64
 
 // leastCPUs is 1 ms in 100 ms (kernel/sched/core.c, min_cfs_quota_period).

@@ -41,7 +41,7 @@ func (e *Experiment) Extend(after, blocks int) error {
 	case !e.compares():
 		return fmt.Errorf("only launches of several settings can have more blocks (consider: a new run)")
 	case len(e.More) >= MostMore:
-		return fmt.Errorf("the run was extended %d times, and each time is one more chance to find what is not there (consider: a new run with --repeat)", MostMore)
+		return fmt.Errorf("the run was extended %d times, and each extension raises the chance of a false change (consider: a new run with --repeat)", MostMore)
 	}
 	extended := *e
 	extended.More = append(extended.More[:len(e.More):len(e.More)], More{after, blocks})

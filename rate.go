@@ -22,7 +22,7 @@ type Stage struct {
 	Over     Duration // 0: for ever, at From; only the last stage
 }
 
-// PerSecond is a rate that stays the same for ever; of 0 there is none.
+// PerSecond is a constant rate without an end; 0 means no rate.
 func PerSecond(v float64) Rate {
 	if v == 0 {
 		return nil
@@ -155,7 +155,7 @@ func ParseRate(s string) (Rate, error) {
 		case r[i].Over > 0:
 			left -= r[i].Over
 		case ends || ramp || i < len(parts)-1:
-			return bad(": a stage is over some time")
+			return bad(": a stage needs a length")
 		case r[i].From == 0:
 			return bad(": no request would be due")
 		}

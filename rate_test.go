@@ -189,8 +189,8 @@ func TestParseRate(t *testing.T) {
 	}
 	for text, why := range map[string]string{
 		"": "", "fast": "", "-5": "", "0": "no request", "NaN": "", "Inf": "", "2e9/s": "", "5/d": "", "5 6": "",
-		"100->200": "over some time", "100 over": "", "100 over 0s": "over some time", "100 over -1s": "", "100 then 200": "over some time",
-		"100 over 5s then": "", "100->200->300 over 5s": "", "100 over 5s then 200->0": "over some time",
+		"100->200": "needs a length", "100 over": "", "100 over 0s": "needs a length", "100 over -1s": "", "100 then 200": "needs a length",
+		"100 over 5s then": "", "100->200->300 over 5s": "", "100 over 5s then 200->0": "needs a length",
 		"0 over 5s": "no request", "100 over 5s then 0": "no request", "1 over 1000000h then 1 over 2000000h": "century",
 	} {
 		r, err := dyno.ParseRate(text)

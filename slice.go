@@ -70,7 +70,7 @@ func (e *Experiment) Slices() string {
 	if e.Slice == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("slices of %v of one process, %s turned between them", e.Slice, e.Live())
+	s := fmt.Sprintf("slices of %v of one process, with %s changed between them", e.Slice, e.Live())
 	if settle := e.Settle(); settle > 0 {
 		s += fmt.Sprintf("; the first %v of each is not measured", settle)
 	}
@@ -98,12 +98,12 @@ func (e *Experiment) checkSlice() *PlanError {
 	l := &e.Load
 	return cmp.Or(
 		wrong(e.Slice < leastSlice, "slice", "a slice of %v is too short (want at least %v)", e.Slice, leastSlice),
-		wrong(len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2, "slice", "slices are of one process: they have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)", strings.Join(liveFactors, ", ")),
+		wrong(len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2, "slice", "slices of one process have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)", strings.Join(liveFactors, ", ")),
 		wrong(!e.Subject.Source() || bool(e.Subject.NoInject), "slice", "slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()),
-		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which are trials of their own (consider: a run without slice)"),
+		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which need separate trials (consider: a run without slice)"),
 		wrong(l.Command != "", "load command", "slices need dyno's own load, not a command"),
-		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0, "load", "the load of slices lasts as long as they do, %v (consider: leave its requests and duration out)", e.sliced()),
-		wrong(l.Deadline > 0, "load deadline", "deadline has no meaning with slices: latency is of no slice"),
+		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0, "load", "the load lasts as long as the slices, %v (consider: leave its requests and duration out)", e.sliced()),
+		wrong(l.Deadline > 0, "load deadline", "deadline has no meaning with slices, which have no latency"),
 		wrong(l.Idle > 0, "load idle", "idle has no meaning with slices: the service does not end between them"),
 		e.checkLevels(),
 	)

@@ -71,7 +71,7 @@ func TestSlicesResolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := again.Slices(), "slices of 400ms of one process, probes turned between them"; got != want || again.Check() != nil {
+	if got, want := again.Slices(), "slices of 400ms of one process, with probes changed between them"; got != want || again.Check() != nil {
 		t.Errorf("%q, %v", got, again.Check())
 	}
 	for i, trial := range again.Trials() {
@@ -89,18 +89,18 @@ func TestSlicesMistakes(t *testing.T) {
 		"of one process": func(e *dyno.Experiment) {
 			e.Factors = append(e.Factors, dyno.Factor{Name: "GOMAXPROCS", Levels: []string{"1", "2"}})
 		},
-		"they have one factor":         func(e *dyno.Experiment) { e.Factors = nil },
-		"x.bin has none":               func(e *dyno.Experiment) { e.Subject = dyno.Subject{Binary: "x.bin"} },
-		"x has none":                   func(e *dyno.Experiment) { e.Subject.NoInject = true },
-		"no profile":                   func(e *dyno.Experiment) { e.Profile = []string{"cpu"} },
-		"not a command":                func(e *dyno.Experiment) { e.Load.Command = "wrk" },
-		"as long as they do, 3m14s":    func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
-		"requests and duration out":    func(e *dyno.Experiment) { e.Load.Requests = 5 },
-		"idle has no meaning":          func(e *dyno.Experiment) { e.Load.Idle = 1 },
-		`bad level "" of GOGC`:         func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "" },
-		`GOGC=x: the Go runtime would`: func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "x" },
-		`bad level "100" of probes`:    func(e *dyno.Experiment) { e.Factors[0].Name = "probes" },
-		"settings alone":               func(e *dyno.Experiment) { e.Settings = []dyno.Setting{{{Factor: "GOGC", Value: "5"}}} },
+		"slices of one process have one factor":  func(e *dyno.Experiment) { e.Factors = nil },
+		"x.bin has none":                         func(e *dyno.Experiment) { e.Subject = dyno.Subject{Binary: "x.bin"} },
+		"x has none":                             func(e *dyno.Experiment) { e.Subject.NoInject = true },
+		"no profile":                             func(e *dyno.Experiment) { e.Profile = []string{"cpu"} },
+		"not a command":                          func(e *dyno.Experiment) { e.Load.Command = "wrk" },
+		"as long as the slices, 3m14s":           func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
+		"requests and duration out":              func(e *dyno.Experiment) { e.Load.Requests = 5 },
+		"idle has no meaning":                    func(e *dyno.Experiment) { e.Load.Idle = 1 },
+		`bad level "" of GOGC`:                   func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "" },
+		`GOGC=x: the Go runtime does not accept`: func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "x" },
+		`bad level "100" of probes`:              func(e *dyno.Experiment) { e.Factors[0].Name = "probes" },
+		"settings alone":                         func(e *dyno.Experiment) { e.Settings = []dyno.Setting{{{Factor: "GOGC", Value: "5"}}} },
 	} {
 		e := sliced("GOGC", "100", "50")
 		change(e)

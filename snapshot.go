@@ -2,9 +2,9 @@ package dyno
 
 import "time"
 
-// A Snapshot tells where a subject's memory is, in bytes; what is unknown is 0. Live to
-// Other, without Released, are what the runtime has mapped. Resident memory may be less,
-// as untouched memory is not resident, or more, by what is not Go's.
+// A Snapshot says where a subject's memory is, in bytes; 0 means unknown. Live to Other, without
+// Released, add up to the memory that the runtime has mapped. Resident memory may be less, as
+// untouched memory is not resident, or more, by memory outside the Go runtime.
 type Snapshot struct {
 	Stage string        `json:"stage"`
 	At    time.Duration `json:"at-ns"` // since the window began; below 0 before it

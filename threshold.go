@@ -33,7 +33,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	}
 	parts := comparison.FindStringSubmatch(text)
 	if !strings.ContainsAny(text, "<>=!") {
-		return bad("it compares nothing (want for example p99 < 30ms)")
+		return bad("no comparison (want for example p99 < 30ms)")
 	}
 	if parts == nil {
 		return bad("want one of <, <=, >, >=, == and != in it")
@@ -58,9 +58,9 @@ func ParseThreshold(text string) (Threshold, error) {
 	case thresholdName.MatchString(t.Name):
 		return t, nil
 	case means == "":
-		return bad("%q is no name of a metric (want for example p99, rss_peak or cpu_per_req)", t.Name)
+		return bad("%q is not the name of a metric (want for example p99, rss_peak or cpu_per_req)", t.Name)
 	}
-	return bad("%q is not how a threshold names a metric (did you mean %s?)", t.Name, means)
+	return bad("%q is not the name of a metric in thresholds (did you mean %s?)", t.Name, means)
 }
 
 // String is the threshold as ParseThreshold reads it.
@@ -75,9 +75,9 @@ func (t Threshold) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// ThresholdName is what thresholds call a metric: without the unit, "_" for "-" and ".",
-// "_per_" for "/". Of a step all that is neither letter nor digit is one "_": "GET
-// /users/{{.id}}-p99-sec" is GET_users_id_p99.
+// ThresholdName is the name of a metric in thresholds: without the unit, with "_" for "-" and ".",
+// and "_per_" for "/". In the name of a step, each run of other characters than letters and digits
+// becomes one "_": "GET /users/{{.id}}-p99-sec" is GET_users_id_p99.
 func ThresholdName(metric string) string {
 	step, i := Rank(metric)
 	if i < len(Metrics) {
@@ -113,15 +113,15 @@ func underscored(s string) string {
 	return b.String()
 }
 
-// Of finds the threshold's metric among Metrics and others, and the limit in its base
-// unit; of a change a fraction: 0.05 is +5 %.
+// Of finds the threshold's metric among Metrics and others, and the limit in its base unit. The
+// limit of a change is a fraction: 0.05 is +5 %.
 func (t Threshold) Of(others []string) (Metric, float64, error) {
 	m, err := MetricOf(t.Name, others)
 	if err != nil {
 		return Metric{}, 0, fmt.Errorf("threshold %q: %w", t, err)
 	}
 	if t.Change && m.Better == 0 {
-		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so nothing is known of its change", t, m.Name)
+		return m, 0, fmt.Errorf("threshold %q: %s is never compared, so it has no change", t, m.Name)
 	}
 	limit, err := t.limit(m)
 	if err != nil {
@@ -146,7 +146,7 @@ func MetricOf(threshold string, others []string) (Metric, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return Metric{}, fmt.Errorf("%s is ambiguous: it is %s (consider: other names of the steps)", threshold, quoted(found))
+		return Metric{}, fmt.Errorf("%s is ambiguous: it may be %s (consider: other names of the steps)", threshold, quoted(found))
 	case len(found) == 0 && Nearest(threshold, names) != "":
 		return Metric{}, fmt.Errorf("unknown metric %s (did you mean %s?)", threshold, Nearest(threshold, names))
 	case len(found) == 0:
@@ -238,8 +238,8 @@ func (t Threshold) Holds(x, limit float64) bool {
 	return x != limit && !math.IsNaN(x)
 }
 
-// MetricNames are metrics of the experiment beside [Metrics]: of steps, and of what the
-// service publishes.
+// MetricNames are the metrics of the experiment beside [Metrics]: those of steps, and those that
+// the service publishes.
 func (e *Experiment) MetricNames() []string {
 	var names []string
 	for s := range e.Load.Client.requests() {
@@ -272,7 +272,7 @@ func CheckThresholds(ts []Threshold, others []string) *PlanError {
 func (e *Experiment) checkCompared() *PlanError {
 	for i, t := range e.Thresholds {
 		if t.Change && len(e.Levels()) == 1 {
-			return PlanErrorf("threshold %q is of a change, and there is one setting only (consider: --vary, or a limit of %s itself)", t, t.Name).
+			return PlanErrorf("threshold %q needs a change, but there is only one setting (consider: --vary, or a limit of %s itself)", t, t.Name).
 				of("thresholds", strconv.Itoa(i))
 		}
 	}

@@ -63,8 +63,8 @@ func TestThresholds(t *testing.T) {
 func TestThresholdMistakes(t *testing.T) {
 	steps := []string{"a-b-p99-sec", "a b-p99-sec", "jobs_total"}
 	for _, c := range []struct{ text, want string }{
-		{"", "it compares nothing (want for example p99 < 30ms)"},
-		{"p99", "it compares nothing"},
+		{"", "no comparison (want for example p99 < 30ms)"},
+		{"p99", "no comparison"},
 		{"p99 = 30ms", "want one of <, <=, >, >=, == and != in it"},
 		{"p99 => 30ms", "want one of"},
 		{"p99 =< 30ms", "want one of"},
@@ -76,13 +76,13 @@ func TestThresholdMistakes(t *testing.T) {
 		{"rss-peak < 1MiB", "did you mean rss_peak?"},
 		{"cpu/req < 1ms", "did you mean cpu_per_req?"},
 		{"p99.9 < 1ms", "did you mean p99_9?"},
-		{"(p99) < 1ms", `"(p99)" is not how`},
+		{"(p99) < 1ms", `"(p99)" is not the name of a metric in thresholds`},
 		{"change(p99 < 5%", "the bracket is not closed"},
 		{"change() < 5%", "want the name of a metric"},
 		{"p98 < 30ms", "unknown metric p98 (did you mean p90?)"},
 		{"latency_of_all < 30ms", "unknown metric latency_of_all (want for example p99"},
 		{"failure == 0", "did you mean failures?"},
-		{"a_b_p99 < 1s", `a_b_p99 is ambiguous: it is "a b-p99-sec" or "a-b-p99-sec" (consider: other names of the steps)`},
+		{"a_b_p99 < 1s", `a_b_p99 is ambiguous: it may be "a b-p99-sec" or "a-b-p99-sec" (consider: other names of the steps)`},
 		{"p99 < 30", `p99 is a time; bad duration "30" (want for example 30ms or 1.5s)`},
 		{"p99 < -1s", "p99 is a time"},
 		{"p99 < 5%", "p99 is a time"},

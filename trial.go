@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Trial is one launch of the subject under one setting, whose levels are applied to
-// Subject and Load. With a Slice it is a part of one launch under the first setting.
+// A Trial is one launch of the subject under one setting. Subject and Load have the levels of the
+// setting. With a Slice, a trial is a part of one launch under the first setting.
 type Trial struct {
 	N       int // position in the plan, from 1
 	Block   int // which repeat, from 1
@@ -248,7 +248,7 @@ func (e *Experiment) CheckFile() *PlanError {
 		endless := t.Load.None && t.Load.Duration == 0 && t.Subject.Launched()
 		if err := cmp.Or(
 			t.Load.check(),
-			wrong(endless, "load none", "a load of none has no end of its own (want for example duration: 10m)"),
+			wrong(endless, "load none", "a load of none has no end (want for example duration: 10m)"),
 			t.checkSource(),
 		); err != nil {
 			return err
@@ -272,8 +272,8 @@ func (e *Experiment) checkProfiles() *PlanError {
 	return cmp.Or(
 		wrong(e.ProfileRepeats > 0 && len(e.Profile) == 0, "profile_repeat", "profile_repeat needs profile (want for example profile: [cpu, allocs])"),
 		wrong(e.Trace > MostTrace, "trace", "a trace of %v is too long (want at most %v)", e.Trace, MostTrace),
-		wrong(len(e.Profile) > 0 && !reachable, "profile", "nobody can take a profile of %s (%s)", &e.Subject, cure),
-		wrong(e.Trace > 0 && !reachable, "trace", "nobody can take a trace of %s (%s)", &e.Subject, cure),
+		wrong(len(e.Profile) > 0 && !reachable, "profile", "dyno cannot take a profile of %s (%s)", &e.Subject, cure),
+		wrong(e.Trace > 0 && !reachable, "trace", "dyno cannot take a trace of %s (%s)", &e.Subject, cure),
 	)
 }
 
@@ -282,8 +282,8 @@ func (e *Experiment) checkMemory() *PlanError {
 		return nil
 	}
 	return cmp.Or(
-		wrong(!e.Subject.Launched(), "memory", "whether memory is given back is told by launches of their own, and %s runs already (consider: memory: false)", &e.Subject),
-		wrong(e.Slice > 0, "memory", "slices have no trial for memory, which is a launch of its own (consider: a run without slice)"),
+		wrong(!e.Subject.Launched(), "memory", "memory trials need launches, but %s runs already (consider: memory: false)", &e.Subject),
+		wrong(e.Slice > 0, "memory", "slices have no trial for memory, which needs its own launch (consider: a run without slice)"),
 		wrong(e.Load.Command != "", "memory", "a trial for memory needs dyno's own load, not a command (consider: memory: false)"),
 	)
 }
@@ -302,7 +302,7 @@ func (e *Experiment) checkMany() *PlanError {
 		n *= max(float64(len(f.Levels)), 1)
 	}
 	if n > mostSettings {
-		return PlanErrorf("%.3g settings are more than anybody runs (want at most %d)", n, mostSettings).of("vary")
+		return PlanErrorf("%.3g settings are too many (want at most %d)", n, mostSettings).of("vary")
 	}
 	if e.Bench != nil {
 		return nil
@@ -316,7 +316,7 @@ func (e *Experiment) checkMany() *PlanError {
 		more += float64(m.Blocks)
 	}
 	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > MostTrials {
-		return PlanErrorf("%.3g trials are more than anybody runs (want at most %d)", n, MostTrials).of(key)
+		return PlanErrorf("%.3g trials are too many (want at most %d)", n, MostTrials).of(key)
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func (e *Experiment) checkMany() *PlanError {
 // checkFactors checks factors, settings and their number.
 func (e *Experiment) checkFactors() *PlanError {
 	if len(e.Factors) > 0 && len(e.Settings) > 0 {
-		return PlanErrorf("both vary and settings are given (consider: settings alone, it lists whole settings)").of("settings")
+		return PlanErrorf("vary and settings are both given (consider: settings alone, which lists whole settings)").of("settings")
 	}
 	if err := e.checkMany(); err != nil {
 		return err
@@ -368,7 +368,7 @@ func (s *Subject) check() *PlanError {
 	case s.PID != 0 && s.Process != "":
 		return PlanErrorf("the subject has both pid and process (want one)").of("subject", "pid")
 	case (s.PID != 0 || s.Process != "") && s.Launched():
-		return PlanErrorf("the subject is launched, and has a pid or process that runs already (want one)").of("subject")
+		return PlanErrorf("the subject has something to launch and a pid or process that runs already (want one)").of("subject")
 	case s.PID != 0 || s.Process != "":
 	case len(forms) == 0:
 		return PlanErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
@@ -383,7 +383,7 @@ func (s *Subject) check() *PlanError {
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
 		return PlanErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
 	case (s.Addr != "" || len(s.Files) > 0) && !s.Launched():
-		return PlanErrorf("addr and files are of a subject that dyno launches, not %s (consider: url alone)", s).of("subject")
+		return PlanErrorf("addr and files need a subject that dyno launches, not %s (consider: url alone)", s).of("subject")
 	case s.Addr != "" && !strings.Contains(s.Addr, "{{") && !IsAddress(s.Addr):
 		return PlanErrorf("bad addr %q (want for example https://{{.Addr}} or https://127.0.0.1:8443)", s.Addr).of("subject", "addr")
 	}
@@ -417,7 +417,7 @@ func (t *Trial) checkSource() *PlanError {
 	}
 	for _, l := range t.Setting {
 		if !runtimeTakes(l) {
-			return PlanErrorf("%s=%s: the Go runtime would not take this value", l.Factor, l.Value).of("vary", l.Factor)
+			return PlanErrorf("%s=%s: the Go runtime does not accept this value", l.Factor, l.Value).of("vary", l.Factor)
 		}
 	}
 	return cmp.Or(
@@ -473,11 +473,11 @@ func (p *Probes) check() *PlanError {
 			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.name, w).of("probes", source.name)
 		}
 		if w == "" && slices.Contains(p.Use, source.name) {
-			return PlanErrorf("probe %s is to be used, but nobody says where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
+			return PlanErrorf("probe %s needs the path where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
 		}
 	}
 	if len(p.Metrics) > 0 && p.Prometheus == "" {
-		return PlanErrorf("metrics are those of prometheus, which is not given (consider: prometheus: /metrics)").of("probes", "metrics")
+		return PlanErrorf("metrics needs prometheus (consider: prometheus: /metrics)").of("probes", "metrics")
 	}
 	return nil
 }

@@ -49,27 +49,27 @@ func (e *Experiment) compares() bool {
 	return e.Bench == nil && e.Slice == 0 && e.Subject.Launched() && len(e.Levels()) > 1
 }
 
-// WhyAlone reports whether the subjects of a block are to run side by side, or why they
-// cannot and what would cure it; "" if nobody would expect it.
+// WhyAlone reports whether the subjects of a block run side by side. If they cannot, why says the
+// reason and the cure; it is "" if side by side does not apply.
 func (e *Experiment) WhyAlone() (why string, beside bool) {
 	settings := len(e.Levels())
 	switch {
 	case !e.compares() || e.Alone || e.Load.None:
 		return "", false
 	case e.Load.Command != "":
-		return "the load is a command, which takes no turns (consider: dyno's own load)", false
+		return "the load is a command, which cannot take turns (consider: dyno's own load)", false
 	case e.mixed():
-		return "only some settings have an open load, whose turns go by the clock (consider: load.rate for all)", false
+		return "only some settings have an open load, whose turns follow the clock (consider: load.rate for all)", false
 	case e.Subject.Addr != "" && !strings.Contains(e.Subject.Addr, "{{"):
-		return fmt.Sprintf("the subject has an address of its own, %s, which two cannot have at the same time (consider: {{.Port}} for its port, in addr and in what tells it)", e.Subject.Addr), false
+		return fmt.Sprintf("the subject has a fixed address, %s, which two cannot share (consider: {{.Port}} for its port, in addr and in the arguments)", e.Subject.Addr), false
 	case e.Probes.elsewhere() != "":
-		return fmt.Sprintf("probes.%s at an address of its own reads one process (consider: a path of the service)", e.Probes.elsewhere()), false
+		return fmt.Sprintf("probes.%s at a fixed address reads one process only (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
-		return fmt.Sprintf("%d settings are too many to live at the same time (want at most %d)", settings, mostBeside), false
+		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
-		return "a CPU limit is a share of the time, and who rests does not use it (consider: GOMAXPROCS instead of limit.cpu)", false
+		return "a CPU limit is a share of the time, which a resting setting does not use (consider: GOMAXPROCS instead of limit.cpu)", false
 	case e.longest() >= LeakWindow: // see looksForLeaks
-		return fmt.Sprintf("windows of %v and longer look for leaks, which takes an undisturbed course (consider: a shorter duration)", LeakWindow), false
+		return fmt.Sprintf("windows of %v and longer look for leaks, which needs an uninterrupted load (consider: a shorter duration)", LeakWindow), false
 	}
 	return "", true
 }
@@ -110,7 +110,7 @@ func (e *Experiment) Turns() string {
 	how := ""
 	switch {
 	case e.Load.Rate.Open() || e.varies("load.rate"):
-		how = " by the clock; a rate is that of a setting's own turns"
+		how = " by the clock; the rate holds within a setting's own turns"
 	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
 		how = " or less" // it is not known how long that takes
 	}
@@ -148,8 +148,8 @@ func (e *Experiment) load() Load {
 func (e *Experiment) checkTurns() *PlanError {
 	return cmp.Or(
 		wrong(e.Turn > 0 && e.Turn < leastTurn, "turn", "a turn of %v is too short (want at least %v)", e.Turn, leastTurn),
-		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns of settings (want one of turn and slice)"),
-		wrong(e.Within > 0 && e.Slice > 0, "within", "slices last as long as they do (consider: repeat)"),
+		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns (want one of turn and slice)"),
+		wrong(e.Within > 0 && e.Slice > 0, "within", "slices have a fixed length, so within does not apply (consider: repeat)"),
 	)
 }
 

@@ -83,7 +83,7 @@ func TestTurnsOfARate(t *testing.T) {
 	}
 	e.Load.Duration = 0
 	e.Load.Rate, e.Turn = PerSecond(100), Duration(20*time.Millisecond)
-	if got, want := e.Turns(), "settings: side by side, in turns of 20ms by the clock; a rate is that of a setting's own turns"; got != want {
+	if got, want := e.Turns(), "settings: side by side, in turns of 20ms by the clock; the rate holds within a setting's own turns"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

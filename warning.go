@@ -111,7 +111,7 @@ func (w *Warning) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(w))
 }
 
-// Warnings are what there is to doubt, in the order in which it was noticed.
+// Warnings are the doubts about a trial or run, in the order of their discovery.
 type Warnings []Warning
 
 // Add appends a warning.

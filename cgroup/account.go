@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// An Account has the files open in which the kernel accounts for the groups of a process, so that
-// they can be read after the process has ended. A missing file is nil, and reads as 0.
+// An Account holds open the kernel's accounting files of a process's groups. They stay readable
+// after the process has ended. A missing file is nil, and reads as 0.
 type Account struct {
 	Memory                      *File // bytes in use
 	Peak                        *File // most bytes in use
@@ -32,7 +32,7 @@ func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 	a := openAccount(with(memory, all).dir, with(cpu, all).dir, reset)
 	if a.Memory == nil && a.CPU == nil {
 		a.Close()
-		return nil, errors.New("it has none whose memory or CPU time is accounted")
+		return nil, errors.New("it has no group that accounts for memory or CPU time")
 	}
 	return a, nil
 }

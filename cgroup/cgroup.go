@@ -222,12 +222,12 @@ func InForce(l Limits) error {
 		most, err := f.Number()
 		closeAll(f)
 		if l.Memory > 0 && (f == nil || err != nil || most > float64(l.Memory)) {
-			return errors.New("the scope that it made has no memory limit, as the user's systemd does not have that controller")
+			return errors.New("its scope has no memory limit, as the user's systemd lacks that controller")
 		}
 		if l.CPU > 0 && math.IsInf(quotaOf(h.dir), 1) {
-			return errors.New("the scope that it made has no CPU limit, as the user's systemd does not have that controller")
+			return errors.New("its scope has no CPU limit, as the user's systemd lacks that controller")
 		}
 		return nil
 	}
-	return errors.New("there are no control groups of version 2")
+	return errors.New("control groups of version 2 are missing")
 }

@@ -30,8 +30,8 @@ func (l Limits) needs(controller string) bool {
 }
 
 // Make makes the directories of a group, without setting the limits. Controllers that no limit needs
-// are taken where they are, so that all groups are accounted alike. proc is /proc. claim is told of
-// each directory before it is made.
+// are taken where they are, so that all groups are accounted alike. proc is /proc. Make calls claim
+// with each directory before it makes it.
 func Make(proc, name string, l Limits, claim func(dir string)) (*Group, error) {
 	g := &Group{Limits: l, claim: claim, of: map[string]string{}}
 	if err := g.make(proc, name); err != nil {
@@ -107,7 +107,7 @@ func (h hierarchy) parent(controllers []string) (dir string, err error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no group can have groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
+	return "", fmt.Errorf("no group allows groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
 }
 
 // offer returns nil if groups below dir have the controllers and processes may be moved there.

@@ -24,7 +24,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Service is what is built, launched and loaded.
+// A Service is a program to build, launch and load.
 type Service struct {
 	Package string   // of main: a directory or an import path
 	Dir     string   // where dyno starts; "" means the test's own directory
@@ -120,8 +120,8 @@ func judge(t testing.TB, run, text string) {
 	}
 	switch {
 	case len(summary.Thresholds) == 0:
-		t.Errorf("dyno has judged nothing\n%s", text)
+		t.Errorf("dyno judged no limit\n%s", text)
 	case unclear != nil && !t.Failed():
-		t.Skipf("this machine cannot tell whether %s\n%s", strings.Join(unclear, " and "), text)
+		t.Skipf("this machine cannot decide whether %s\n%s", strings.Join(unclear, " and "), text)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Cycle is one garbage collection as GODEBUG=gctrace=1 tells it; see runtime/extern.go.
-// Times have two digits; sizes are bytes, of whole MiB cut off unless Paced.
+// A Cycle is one garbage collection as GODEBUG=gctrace=1 reports it; see runtime/extern.go. Times
+// have two digits; sizes are bytes, of whole MiB cut off unless Paced.
 type Cycle struct {
 	At      time.Time     // when its line arrived; zero from Read and Parse
 	N       int           // counted by the runtime from 1

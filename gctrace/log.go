@@ -22,7 +22,7 @@ type Log struct {
 
 const mostProcesses = 16 // each takes some 0.6 MB
 
-// A Process is what a log tells of one process.
+// A Process has the collections of one process in a log.
 type Process struct {
 	Figures
 	FirstN, LastN int

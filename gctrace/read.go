@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// A Text says what a text had besides collections.
+// A Text counts what a text had besides collections.
 type Text struct {
 	Bytes     int64   `json:"bytes"`
 	Lines     int64   `json:"lines"`

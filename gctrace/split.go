@@ -108,7 +108,7 @@ func (s *Splitter) writeLog(p []byte) {
 	s.dropped += int64(len(p)) - n
 }
 
-// Close passes on what is left: an unfinished line, and of a log over its limit a note of how
+// Close passes on the rest: an unfinished line and, if the log is over its limit, a note of how
 // much is missing and the last 64 KiB. It returns the first error of log or trace, and closes
 // neither.
 func (s *Splitter) Close() error {

@@ -165,7 +165,7 @@ type unpacker struct {
 	zip    io.ReadCloser
 }
 
-var errLine = errors.New("not a line of a log of dyno")
+var errLine = errors.New("not a line of dyno's log")
 
 func (u *unpacker) line(line []byte, start time.Time) (l Line, err error) {
 	fields := bytes.SplitN(line, []byte(","), 4)

@@ -144,7 +144,7 @@ func TestReadLatencyLogBroken(t *testing.T) {
 	if err := hdrhistogram.NewHistogramLogWriter(&other).OutputIntervalHistogram(h); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hist.ReadLog(&other); err == nil || !strings.Contains(err.Error(), "not a line of a log of dyno") {
+	if _, err := hist.ReadLog(&other); err == nil || !strings.Contains(err.Error(), "not a line of dyno's log") {
 		t.Errorf("another range: %v", err)
 	}
 }

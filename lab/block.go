@@ -39,7 +39,7 @@ func (e *notBeside) Error() string { return e.why }
 func failedBeside(r *dyno.Result) *notBeside {
 	first, _, _ := strings.Cut(r.Err, "\n")
 	return &notBeside{
-		why:   fmt.Sprintf("%s fails beside the others, and not alone: %s (consider: {{.Addr}} and {{.Dir}} for what all use)", r.Trial.Setting, first),
+		why:   fmt.Sprintf("%s fails beside the others but not alone: %s (consider: {{.Addr}} and {{.Dir}} for shared resources)", r.Trial.Setting, first),
 		trial: r.Trial.N,
 	}
 }
@@ -179,7 +179,7 @@ func (p *besides) alive() []*Running {
 func (p *besides) exhausted(trial int, err error) {
 	if p != nil && len(p.alive()) > 1 {
 		first, _, _ := strings.Cut(err.Error(), " (consider: ")
-		p.block.stop(&notBeside{why: "there is not memory for all at the same time: " + first, trial: trial})
+		p.block.stop(&notBeside{why: "there is not enough memory for all at the same time: " + first, trial: trial})
 	}
 }
 
@@ -249,5 +249,5 @@ func (l *Lab) noRoom(trials []dyno.Trial) string {
 	if need <= room || len(trials) < 2 {
 		return ""
 	}
-	return fmt.Sprintf("with GOGC=off the heaps of all settings may grow to %s together, and there is room for %s (consider: a lower GOMEMLIMIT)", size(need), size(max(room, 0)))
+	return fmt.Sprintf("with GOGC=off, all heaps together may grow to %s, but there is room for %s (consider: a lower GOMEMLIMIT)", size(need), size(max(room, 0)))
 }

@@ -111,7 +111,7 @@ func TestBlockNotBeside(t *testing.T) {
 					running.Stop = func() error { up--; return stop() }
 					return running, err
 				}
-				want := "GOGC=50 fails beside the others, and not alone: exit status 1 (consider: {{.Addr}} and {{.Dir}} for what all use)"
+				want := "GOGC=50 fails beside the others but not alone: exit status 1 (consider: {{.Addr}} and {{.Dir}} for shared resources)"
 				if know {
 					want = "port 8080 (consider: {{.Addr}})"
 					f.lab.WhyNotBeside = func(error) string { return want }
@@ -300,7 +300,7 @@ func TestBlockMemory(t *testing.T) {
 			e.Subject.Env = map[string]string{"GOGC": "off"}
 			e.Factors = dyno.Factors{{Name: "GOMEMLIMIT", Levels: []string{"1100MiB", "1200MiB"}}}
 			r := f.run(t.Context(), e)
-			if r.err != nil || len(r.alone) != 1 || !strings.Contains(r.alone[0], "2.2 GiB together, and there is room for 1.8 GiB") || f.most() != 1 {
+			if r.err != nil || len(r.alone) != 1 || !strings.Contains(r.alone[0], "all heaps together may grow to 2.2 GiB, but there is room for 1.8 GiB") || f.most() != 1 {
 				t.Errorf("%v, alone %q, %d alive", r.err, r.alone, f.most())
 			}
 		})
@@ -340,7 +340,7 @@ func TestBlockMemory(t *testing.T) {
 				return running, err
 			}
 			r := f.run(t.Context(), besideExperiment(2))
-			if r.err != nil || len(r.alone) != 1 || !strings.HasPrefix(r.alone[0], "there is not memory for all at the same time: the subject was stopped") {
+			if r.err != nil || len(r.alone) != 1 || !strings.HasPrefix(r.alone[0], "there is not enough memory for all at the same time: dyno stopped the subject") {
 				t.Errorf("%v, alone %q", r.err, r.alone)
 			}
 			for _, res := range r.results {

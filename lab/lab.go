@@ -22,7 +22,8 @@ import (
 	"github.com/dynolab/dyno/probe"
 )
 
-// A Lab runs trials with its hands and tells its observers. [Open] gives the hands of this machine.
+// A Lab runs trials with its hands and informs its observers. [Open] gives the hands of this
+// machine.
 type Lab struct {
 	Hands
 	Observers
@@ -61,7 +62,7 @@ type Hands struct {
 	Least  int
 }
 
-// Observers are told what happens. Each may be nil. The lab waits for them.
+// Observers are called with events of the lab. Each may be nil. The lab waits for them.
 type Observers struct {
 	Building func(step string)                  // told of each package that is compiled for a subject, and each module that is downloaded
 	Watch    func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
@@ -97,8 +98,8 @@ func Check(e *dyno.Experiment) error {
 	return nil
 }
 
-// OneProgram returns the settings whose program is the baseline's, though just the build differs. Call
-// PrepareAll before.
+// OneProgram returns the settings that differ from the baseline in the build only, but have the same
+// program. Call PrepareAll before.
 func (l *Lab) OneProgram(ctx context.Context, e *dyno.Experiment) (same []dyno.Setting) {
 	settings := e.Levels()
 	sum := func(s dyno.Setting) string {
@@ -120,8 +121,8 @@ func (l *Lab) OneProgram(ctx context.Context, e *dyno.Experiment) (same []dyno.S
 
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
-// PrepareAll checks the limits and the subject of every setting, and then prepares them: a mistake in
-// the last is told before the first is compiled.
+// PrepareAll checks the limits and the subject of every setting, and then prepares them. So it
+// reports a mistake in the last before it compiles the first.
 func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 	trials := firstBlock(e)
 	for _, t := range trials {
@@ -191,8 +192,8 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	return nil
 }
 
-// An AlikeError ends a run whose first block failed alike in all settings: the others would, too. Its
-// results have the failures.
+// An AlikeError ends a run whose first block failed in the same way in all settings, as the other
+// blocks would too. The results of the block have the failures.
 type AlikeError struct {
 	Settings int
 	Err      string // of the first
@@ -211,9 +212,9 @@ func (e *AlikeError) Rest() string {
 
 func (e *AlikeError) what() string {
 	if e.Settings == 1 {
-		return "the first trial failed, so the run ends (consider: --resume, when the cause is mended)"
+		return "the first trial failed, so the run ends (consider: --resume, once the cause is fixed)"
 	}
-	return fmt.Sprintf("all %d settings failed alike in the first block, so the run ends (consider: --resume, when the cause is mended)", e.Settings)
+	return fmt.Sprintf("all %d settings failed alike in the first block, so the run ends (consider: --resume, once the cause is fixed)", e.Settings)
 }
 
 func alike(rs []*dyno.Result) bool {

@@ -298,7 +298,7 @@ func TestOftenIsAWarning(t *testing.T) {
 		e := experiment(1)
 		e.Probes.Every = dyno.Duration(10 * time.Millisecond)
 		r := newFake().lab.Trial(t.Context(), e.Trials()[0])
-		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "probes read every 10ms") {
+		if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "probes that read every 10ms") {
 			t.Errorf("warnings %q", r.Warnings)
 		}
 	})

@@ -93,7 +93,7 @@ func TestCommandNotUnderstood(t *testing.T) {
 		if want := []string{"gc-cycles", "gc-cpu-frac", "rss-peak-B", "rss-idle-B"}; !slices.Equal(names, want) {
 			t.Errorf("metrics %q, want %q", names, want)
 		}
-		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "not understood") || r.Elapsed != time.Second {
+		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "could not read the output") || r.Elapsed != time.Second {
 			t.Errorf("%v %q %q", r.Elapsed, r.Err, r.Warnings)
 		}
 	})

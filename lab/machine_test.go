@@ -88,7 +88,7 @@ func TestMachineGuard(t *testing.T) {
 	}
 	r := run(100_000)
 	t.Log(r.Err)
-	if !strings.Contains(r.Err, "stopped before it exhausted the memory") {
+	if !strings.Contains(r.Err, "stopped the subject before it exhausted the machine's memory") {
 		t.Errorf("error %q", r.Err)
 	}
 	if r := run(20); r.Err != "" {

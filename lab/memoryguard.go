@@ -133,7 +133,7 @@ func (g *memoryGuard) guilty(left float64) bool {
 	} else if others > used/2 {
 		return false
 	}
-	g.err = fmt.Errorf("the subject was stopped before it exhausted the memory of the machine: %s, %s were left (consider: GOMEMLIMIT, fewer requests or clients, a shorter load)",
+	g.err = fmt.Errorf("dyno stopped the subject before it exhausted the machine's memory: %s, and %s was left (consider: GOMEMLIMIT, fewer requests or clients, a shorter load)",
 		took, size(left))
 	g.beside.exhausted(g.trial, g.err)
 	g.stop(g.err)
@@ -168,7 +168,7 @@ func refuse(t *dyno.Trial, left, total float64) error {
 	if promised(t) <= room {
 		return nil
 	}
-	return fmt.Errorf("not started: with GOGC=off the heap grows to GOMEMLIMIT=%s, and %s of memory are left, of which %s stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
+	return fmt.Errorf("not started: with GOGC=off, the heap grows to GOMEMLIMIT=%s, but %s of memory is left, of which %s must stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
 		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
 }
 

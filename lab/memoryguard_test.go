@@ -75,7 +75,7 @@ func TestGuardStops(t *testing.T) {
 		if err != nil || len(rs) != 2 || rs[1].Err != "" {
 			t.Fatalf("%d results, %v", len(rs), err)
 		}
-		for _, want := range []string{"stopped before it exhausted", "resident memory was 17.0 GiB, 1.1 GiB were left (consider: GOMEMLIMIT"} {
+		for _, want := range []string{"stopped the subject before it exhausted", "resident memory was 17.0 GiB, and 1.1 GiB was left (consider: GOMEMLIMIT"} {
 			if !strings.Contains(rs[0].Err, want) {
 				t.Errorf("error %q, want %s", rs[0].Err, want)
 			}
@@ -116,7 +116,7 @@ func TestGuardStopsStarting(t *testing.T) {
 			return nil, context.Cause(ctx)
 		}
 		r := f.lab.Trial(t.Context(), experiment(1).Trials()[0])
-		if !strings.Contains(r.Err, "it was not ready yet, 1.1 GiB were left") {
+		if !strings.Contains(r.Err, "it was not ready yet, and 1.1 GiB was left") {
 			t.Errorf("error %q", r.Err)
 		}
 	})
@@ -146,7 +146,7 @@ func TestRefuse(t *testing.T) {
 		if (err != nil) != c.refused {
 			t.Errorf("GOGC=%s GOMEMLIMIT=%s: %v", c.gogc, c.limit, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "4.0 GiB of memory are left, of which 819 MiB stay free (consider: GOMEMLIMIT=3276MiB at most") {
+		if err != nil && !strings.Contains(err.Error(), "4.0 GiB of memory is left, of which 819 MiB must stay free (consider: GOMEMLIMIT=3276MiB at most") {
 			t.Error(err)
 		}
 	}

@@ -154,7 +154,7 @@ func (l *seriesLog) close() error {
 		}
 	}
 	if l.err != nil {
-		return fmt.Errorf("the series are cut off: %w (consider: more room for the run directory, or a longer probes.every)", l.err)
+		return fmt.Errorf("the series are incomplete: %w (consider: more room for the run directory, or a longer probes.every)", l.err)
 	}
 	return nil
 }

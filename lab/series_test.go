@@ -145,7 +145,7 @@ func TestSeriesNotWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := sampled(t, dir, []sampler{{"proc", []string{"rss-B"}}}, nil)
-		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "the series are cut off: open ") {
+		if r.Err != "" || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "the series are incomplete: open ") {
 			t.Errorf("error %q, warnings %q", r.Err, r.Warnings)
 		}
 		if r := sampled(t, "", []sampler{{"proc", []string{"rss-B"}}}, nil); r.Err != "" || len(r.Warnings) > 0 {

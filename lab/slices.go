@@ -79,7 +79,7 @@ func (s *slicer) trial(ctx context.Context) *dyno.Result {
 			err = s.turn(t.Setting[0]) // the first turn looks for the trace's switch, which takes a while
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("turn %s while the subject runs: %w", s.e.Live(), err), running.Stop())
+			return nil, errors.Join(fmt.Errorf("change %s while the subject runs: %w", s.e.Live(), err), running.Stop())
 		}
 		return running, nil
 	}
@@ -186,7 +186,7 @@ func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 	r.Sent.Requests = to.done - from.done
 	switch {
 	case r.Elapsed < (time.Duration(s.e.Slice)-s.e.Settle())/2:
-		r.Err = fmt.Sprintf("dyno came late, so that %v of the slice were left (consider: less load on the machine)", r.Elapsed.Round(time.Millisecond))
+		r.Err = fmt.Sprintf("dyno was late, so only %v of the slice was left (consider: less load on the machine)", r.Elapsed.Round(time.Millisecond))
 		return r
 	case r.Sent.Requests == 0:
 		r.Err = "no request was answered in the slice (consider: a longer slice)"
@@ -202,11 +202,11 @@ func (s *slicer) result(t dyno.Trial, from, to counts) *dyno.Result {
 		m.add("gc-cycles", cycles)
 		m.add("req/gc", requests/cycles)
 		if cycles < fewCollections {
-			m.warnings.Add(dyno.WarnSlices, "%.0f collections in the slice are too few to tell what they cost (consider: a longer slice)", cycles)
+			m.warnings.Add(dyno.WarnSlices, "%.0f collections in the slice are too few to measure their cost (consider: a longer slice)", cycles)
 		}
 	}
 	if s.untraced != nil {
-		m.warnings.Add(dyno.WarnSliceTrace, "the trace of collections is on with the probes off, too, so that its cost, some 0.1 ms a collection, is not in the difference: %v", s.untraced)
+		m.warnings.Add(dyno.WarnSliceTrace, "the GC trace stays on with the probes off, so the difference lacks its cost of about 0.1 ms per collection: %v", s.untraced)
 	}
 	take(r, m)
 	return r

@@ -172,7 +172,7 @@ func TestOverheadWithoutSwitch(t *testing.T) {
 		s := newSliced(t)
 		s.failed = errors.New("stripped")
 		rs, err := s.run(t.Context(), overhead(t, 1))
-		if err != nil || len(rs) != 2 || !strings.Contains(fmt.Sprint(rs[1].Warnings), "is not in the difference: stripped") {
+		if err != nil || len(rs) != 2 || !strings.Contains(fmt.Sprint(rs[1].Warnings), "per collection: stripped") {
 			t.Errorf("%v %+v", err, rs)
 		}
 	})

@@ -46,7 +46,7 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	}
 	if k.target.Socket != "" && k.trial.givenUp() {
 		k.target.Socket = ""
-		k.warnings.Add(dyno.WarnNotInjected, "the injected probe is given up, as it does not answer: measured from outside only")
+		k.warnings.Add(dyno.WarnNotInjected, "the injected probe stopped answering: measured from outside only")
 	}
 	asked := time.Now()
 	l, err := k.trial.lab.Inspect(k.target.PID, k.target.Socket)

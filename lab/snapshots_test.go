@@ -152,7 +152,7 @@ func TestSilentProbeIsGivenUp(t *testing.T) {
 			}
 			r := f.lab.Trial(t.Context(), leaking())
 			last := r.Warnings[len(r.Warnings)-1]
-			if asked != c.asked || outside == 0 || r.Err != "" || !strings.Contains(last.Text, "is given up") {
+			if asked != c.asked || outside == 0 || r.Err != "" || !strings.Contains(last.Text, "stopped answering") {
 				t.Errorf("%s: asked %d times, %d from outside, error %q, warnings %q", name, asked, outside, r.Err, r.Warnings)
 			}
 		})

@@ -190,7 +190,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	}
 	w.latency.close(r.Latency)
 	if err == nil && len(r.Values) == 0 { // a trial that measured nothing fails
-		err = errors.New("nothing was measured: no probe sees the service, and the output of the load command was not understood")
+		err = errors.New("nothing was measured: no probe sees the service, and dyno could not read the output of the load command")
 	}
 	if err == nil {
 		err = s.rest(ctx, r.Start)

@@ -62,7 +62,7 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string, _ time.Du
 func (a *attendant) gone() error {
 	now, err := kernel.Lookup(a.Process.PID)
 	if err == nil && now.Started.Sub(a.Process.Started).Abs() > time.Second {
-		err = fmt.Errorf("process %d has ended, and another has its number", a.Process.PID)
+		err = fmt.Errorf("process %d has ended, and another process has its number", a.Process.PID)
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 		err = nil
 	case errors.Is(err, errLost), err != nil && a.Process.PID != 0 && a.gone() != nil: // which failed requests tell first
 		err = nil
-		rec.Warnings.Add(dyno.WarnWatchEnded, "process %d ended %v after the watch began: this is what was seen of it",
+		rec.Warnings.Add(dyno.WarnWatchEnded, "process %d ended %v after the watch began: the results cover this time",
 			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond))
 		return rec, nil
 	}

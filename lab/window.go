@@ -57,7 +57,7 @@ func newWindow(t *trial, running *Running) *window {
 	}
 	to.Create = func(name string) (io.WriteCloser, error) {
 		if t.dir == "" {
-			return nil, errors.New("there is no run directory to keep it")
+			return nil, errors.New("there is no run directory to keep it in")
 		}
 		return createFile(filepath.Join(t.dir, name))
 	}
@@ -76,7 +76,7 @@ func (w *window) open(ctx context.Context) error {
 		}
 	}
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
-		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes read every %v, which costs the subject CPU time (consider: 1s)", w.target.Every)
+		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes that read every %v cost the subject CPU time (consider: 1s)", w.target.Every)
 	}
 	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory { // snapshots serve that one
 		if err := w.begin(ctx, []string{purpose}); err != nil { // nothing of this trial counts without it
@@ -107,7 +107,7 @@ func (w *window) begin(ctx context.Context, names []string) error {
 	for _, name := range names {
 		p, ok := w.trial.lab.Probe(name)
 		if !ok {
-			return fmt.Errorf("no probe is called %q", name)
+			return fmt.Errorf("unknown probe %q", name)
 		}
 		target := w.target
 		target.Begun = sync.OnceFunc(func() { begun <- struct{}{} })

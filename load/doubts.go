@@ -22,13 +22,13 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	rec.Warnings = append(rec.Warnings, r.scenario.Warnings...)
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
-		rec.Warnings.Add(dyno.WarnOtherFailures, "requests that are not measured failed: %s", causes(sum.asides, nil))
+		rec.Warnings.Add(dyno.WarnOtherFailures, "requests outside the measurement failed: %s", causes(sum.asides, nil))
 	}
 	if sum.redirects > 0 {
-		rec.Warnings.Add(dyno.WarnRedirects, "%d answers were redirects (status 3xx), which count as success and are not followed (consider: the path that they lead to)", sum.redirects)
+		rec.Warnings.Add(dyno.WarnRedirects, "%d answers were redirects (status 3xx); dyno counts them as success and does not follow them (consider: the path that they lead to)", sum.redirects)
 	}
 	if n := r.twice; n > 0 {
-		rec.Warnings.Add(dyno.WarnSentAgain, "%d requests were sent again on a new connection, as the service had closed theirs; their latency includes both", n)
+		rec.Warnings.Add(dyno.WarnSentAgain, "%d requests were sent again on a new connection, as the service had closed the old one; their latency includes both attempts", n)
 	}
 	if rec.Requests == 0 {
 		return
@@ -54,7 +54,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 	if r.complete && rec.SentRate < leastRate*asked {
 		by := ""
 		if sum.waited > 0 {
-			by = fmt.Sprintf(" (the service and its %s took no more)", plural(r.players(), "connection"))
+			by = fmt.Sprintf(" (the service took no more over its %s)", plural(r.players(), "connection"))
 		}
 		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
 	}
@@ -63,11 +63,11 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
 	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
-		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s, which latency includes (consider: more concurrency)",
+		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s; their latency includes the wait (consider: more concurrency)",
 			100*share, plural(r.players(), "connection"))
 	}
 	if p99, turn := rec.Latency.Quantile(0.99), r.slot; turn > 0 && float64(p99) > mostOfTurn*float64(turn) {
-		rec.Warnings.Add(dyno.WarnTurns, "turns of %v are short beside a p99 of %v: answers come in the turns of other settings, and a queue that builds up over several turns is not seen (consider: a longer --turn, a lower rate, or --alone)",
+		rec.Warnings.Add(dyno.WarnTurns, "turns of %v are short for a p99 of %v: answers arrive in the turns of other settings, and dyno misses a queue that builds up over several turns (consider: a longer --turn, a lower rate, or --alone)",
 			turn, p99.Round(10*time.Microsecond))
 	}
 }
@@ -111,6 +111,6 @@ func (r *runner) died(rec *Record) error {
 		return nil
 	}
 	most := rec.MostFrequent()
-	return fmt.Errorf("load %s: nothing succeeded in the last %v of %v: most often %s (consider: %s)",
+	return fmt.Errorf("load %s: no request succeeded in the last %v of %v: most often %s (consider: %s)",
 		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), withExample(most, rec.examples[most]), r.cures[most])
 }

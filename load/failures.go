@@ -56,7 +56,7 @@ func failureOf(err error, version string) failure {
 	case errors.As(err, &dns):
 		return failure{"host not found", cureAddress}
 	case errors.As(err, new(*tls.CertificateVerificationError)):
-		f.cure = "insecure: true (--insecure), if its certificate may be one that nobody vouches for"
+		f.cure = "insecure: true (--insecure), if its certificate need not be trusted"
 	case errors.As(err, new(tls.RecordHeaderError)):
 		f.cure = "http:// in its address, if it does not speak TLS there"
 	case errors.Is(err, http1.ErrStatusLine):
@@ -81,7 +81,7 @@ func badStatus(status int) failure {
 	case status == 400:
 		f.cure = "https:// in its address (addr:, --addr, if dyno launches it), if it speaks TLS there, or else the step's path, headers and body"
 	case status == http.StatusSwitchingProtocols:
-		f.cure = "an Upgrade header in the step, if it is to switch protocols; nothing asked for that"
+		f.cure = "an Upgrade header in the step, if it should switch protocols"
 	}
 	return f
 }
@@ -93,7 +93,7 @@ func (r *Record) WarnOfFailures() {
 	}
 }
 
-// MostFrequent returns the most frequent cause of failures, "" if none failed.
+// MostFrequent returns the most frequent cause of failures, "" without failures.
 func (r *Record) MostFrequent() string {
 	if len(r.Failures) == 0 {
 		return ""

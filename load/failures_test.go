@@ -64,7 +64,7 @@ func TestBodyFileIsNoTemplate(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := slices.ContainsFunc(rec.Warnings, func(w dyno.Warning) bool {
-			return w.Kind == dyno.WarnTemplate && w.Of == file && strings.Contains(w.Text, "a file is sent as it is")
+			return w.Kind == dyno.WarnTemplate && w.Of == file && strings.Contains(w.Text, "dyno sends a file as it is")
 		})
 		if got != text || said != want {
 			t.Errorf("%q was sent as %q, said %t", text, got, said)

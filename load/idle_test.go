@@ -312,7 +312,7 @@ func TestServiceDies(t *testing.T) {
 			}
 			return 200, nil
 		})
-		want := "nothing succeeded in the last 2.7"
+		want := "no request succeeded in the last 2.7"
 		if err == nil || !strings.Contains(err.Error(), want) || float64(rec.Failed) > 0.01*float64(rec.Requests) {
 			t.Errorf("%d of %d failed, error %v; want %s", rec.Failed, rec.Requests, err, want)
 		}

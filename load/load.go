@@ -73,7 +73,7 @@ func (m *Meter) Phase() string {
 	return phase
 }
 
-// Enter sets the phase. Run enters its own; the caller enters what is before and after.
+// Enter sets the phase. Run enters its own phases; the caller enters those before and after.
 func (m *Meter) Enter(phase string) {
 	if phase == "measure" {
 		w := &window{turn: m.turn, clock: clock{time.Now()}}

@@ -127,12 +127,12 @@ func (r *recorder) keepNoMore(rec *Record) {
 	if err := k.Close(); rec == nil {
 		return
 	} else if err != nil {
-		rec.Warnings.Add(dyno.WarnRequestsKept, "single requests are not kept: %v", err)
+		rec.Warnings.Add(dyno.WarnRequestsKept, "dyno keeps no single requests: %v", err)
 		return
 	}
 	rec.Kept = k.Requests()
 	if n, seen := k.Kept(); n < seen {
-		rec.Warnings.Add(dyno.WarnRequestsKept, "of %d requests a uniform sample of %d is kept (consider: --max-requests-kept)", seen, n)
+		rec.Warnings.Add(dyno.WarnRequestsKept, "dyno keeps a uniform sample of %[2]d of %[1]d requests (consider: --max-requests-kept)", seen, n)
 	}
 }
 

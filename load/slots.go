@@ -58,10 +58,10 @@ func (s *slots) wait(at time.Duration) time.Duration {
 	return s.begin(n+1) - at
 }
 
-// Follow makes turns go by the clock from now on, until [Turn.Open]: turn n begins at
-// place(n) and lasts length, whatever the service does. Between turns may be a gap, in which nobody
-// begins a request. Turns follow each other without overlap. It is for open loads, where
-// latency of a stall is right only if the service cannot delay the schedule.
+// Follow makes turns go by the clock from now on, until [Turn.Open]: turn n begins at place(n) and
+// lasts length, whatever the service does. Between turns may be a gap without new requests. Turns
+// follow each other without overlap. It is for open loads, where latency of a stall is right only
+// if the service cannot delay the schedule.
 func (t *Turn) Follow(length time.Duration, place func(n int) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

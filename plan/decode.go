@@ -33,7 +33,7 @@ func newDecoder(file string, src []byte) (*decoder, error) {
 	d := &decoder{file: file, lines: strings.Split(string(src), "\n")}
 	tokens := lexer.Tokenize(string(src))
 	if t := tooDeep(tokens); t != nil {
-		return nil, d.at(t, "this is nested deeper than any plan")
+		return nil, d.at(t, "the plan is nested too deeply")
 	}
 	f, err := parser.Parse(tokens, 0)
 	if syntax := (*yaml.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -275,7 +275,7 @@ func (d *decoder) scalar(n ast.Node) string {
 		if n.GetToken().Type == token.NullType && n.GetToken().Value == "~" {
 			return "~"
 		}
-		d.fail(n, "the value is missing (for an empty one write \"\")")
+		d.fail(n, "the value is missing (for an empty value write \"\")")
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return n.GetToken().Value
 	}
@@ -292,7 +292,7 @@ func kind(n ast.Node) string {
 	case *ast.NullNode:
 		return "nothing"
 	case *ast.AnchorNode, *ast.AliasNode:
-		return "an anchor or alias, which plans do not have"
+		return "an anchor or alias, which plans do not allow"
 	}
 	return strconv.Quote(n.GetToken().Value)
 }

@@ -103,7 +103,7 @@ func (d *decoder) textOf(n ast.Node) string {
 	path := d.path(file)
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > mostText) {
-		err = fmt.Errorf("%s is no file of at most %d bytes", path, mostText)
+		err = fmt.Errorf("%s is not a file of at most %d bytes", path, mostText)
 	}
 	var data []byte
 	if err == nil {

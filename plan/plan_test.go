@@ -243,9 +243,9 @@ func TestPlanMistakes(t *testing.T) {
 		{"missing value", "name:\n", "1:6", "the value is missing"},
 		{"duration", "load: {duration: 5}\n", "1:18", `bad duration "5" (want for example 30s or 1m30s)`},
 		{"count", "repeat: 0\n", "1:9", `want a whole number from 1, got "0"`},
-		{"trials", "repeat: 1000000000\n", "1:1", "1e+09 trials are more than anybody runs"},
-		{"trials of a run that decides itself", "subject: {package: .}\nvary:\n  A: [" + numbers(2600) + "]\n", "2:1", "1.04e+05 trials are more than anybody runs"},
-		{"settings", "vary:\n  A: [" + numbers(200) + "]\n  B: [" + numbers(200) + "]\n", "1:1", "4e+04 settings are more than anybody runs"},
+		{"trials", "repeat: 1000000000\n", "1:1", "1e+09 trials are too many"},
+		{"trials of a run that decides itself", "subject: {package: .}\nvary:\n  A: [" + numbers(2600) + "]\n", "2:1", "1.04e+05 trials are too many"},
+		{"settings", "vary:\n  A: [" + numbers(200) + "]\n  B: [" + numbers(200) + "]\n", "1:1", "4e+04 settings are too many"},
 		{"no levels", "vary:\n  GOGC: []\n", "2:3", "factor GOGC has no levels"},
 		{"level twice", "vary:\n  GOGC: [1, 1]\n", "2:3", "factor GOGC has a level twice"},
 		{"Go version", "vary:\n  go: [latest]\nsubject: {package: .}\n", "2:3", `bad Go version "latest"`},
@@ -273,22 +273,22 @@ func TestLoadMistakes(t *testing.T) {
 	testMistakes(t, []planMistake{
 		{"sleep", "load: {client: {loop: [GET /, sleep: 2]}}\n", "1:38", `bad sleep "2" (want for example 1s or 500ms..1.5s)`},
 		{"sleep backwards", "load: {client: {loop: [GET /, sleep: 2s..1s]}}\n", "1:38", `bad sleep "2s..1s"`},
-		{"sleep and more", "load: {client: {loop: [{path: /, sleep: 1s}]}}\n", "1:25", "a step that sleeps has nothing else; this has path too"},
+		{"sleep and more", "load: {client: {loop: [{path: /, sleep: 1s}]}}\n", "1:25", "a step with sleep has no other keys, but this has path"},
 		{"only sleep", "load: {client: {loop: [sleep: 1s]}}\n", "1:17", "the loop only sleeps"},
 		{"no path", "load: {client: {loop: [name: a]}}\n", "1:24", "a step needs a path"},
 		{"parallel", "load: {client: {loop: [{path: /, parallel: 0}]}}\n", "1:44", `want a whole number from 1, got "0"`},
 		{"parallel nothing", "load: {client: {loop: [parallel: []]}}\n", "1:34", "want at least one step"},
-		{"list and path", "load: {client: {loop: [{parallel: [GET /], path: /}]}}\n", "1:44", "a list of parallel steps has nothing else but a name; this has path too"},
+		{"list and path", "load: {client: {loop: [{parallel: [GET /], path: /}]}}\n", "1:44", "a list of parallel steps has no key but name, and this has path"},
 		{"parallel in parallel", "load: {client: {loop: [parallel: [GET /, {path: /, parallel: 2}]]}}\n", "1:42", "a parallel step is one request"},
 		{"list in list", "load:\n  client:\n    loop:\n      - parallel:\n        - parallel: [GET /]\n", "5:11", "a parallel step is one request"},
-		{"sleep in parallel", "load: {client: {loop: [parallel: [GET /, sleep: 1s]]}}\n", "1:42", "has no sleep or parallel itself"},
+		{"sleep in parallel", "load: {client: {loop: [parallel: [GET /, sleep: 1s]]}}\n", "1:42", "without sleep or parallel"},
 		{"path in parallel", "load:\n  client:\n    loop:\n      - parallel:\n        - GET /a\n        - GET b\n", "6:11", `path "b" of a step does not begin with a slash`},
 		{"captured at once", "load: {client: {loop: [{path: /, parallel: 2, capture: {a: .a}}]}}\n", "1:47", "not from 2 parallel ones"},
 		{"parallel in two parts", "load: {client: {setup: [{path: /a, measure: true}], loop: [parallel: [{path: /a}]]}}\n", "1:60", `step "GET /a" is measured in setup and in loop`},
 		{"two bodies", "load: {client: {loop: [{path: /, body: a, body_file: b}]}}\n", "1:43", "both body and body_file"},
 		{"two bodies alone", "load: {body: a, body_file: b}\n", "1:1", "both body and body_file"},
 		{"capture alone", "load: {path: /, capture: {a: .a}}\n", "1:17", `unknown key "capture"`},
-		{"rate", "load: {rate: 100->200}\n", "1:14", `bad rate "100->200": a stage is over some time`},
+		{"rate", "load: {rate: 100->200}\n", "1:14", `bad rate "100->200": a stage needs a length`},
 		{"rate and sleep", "load: {rate: 5, client: {loop: [sleep: 1s]}}\n", "1:33", "with a rate the step is one request"},
 		{"rate and parallel", "load: {rate: 5, client: {loop: [{path: /, parallel: 2}]}}\n", "1:33", "sleep and parallel are for a closed load"},
 		{"rate and duration", "load: {rate: 5 over 1m, duration: 10s}\n", "1:25", "the rate has its own length, 1m0s (consider: leave duration out)"},
@@ -307,10 +307,10 @@ func TestLoadMistakes(t *testing.T) {
 		{"data name", "load: {data: {a-b: x.csv}}\n", "1:15", `bad name "a-b" of data`},
 		{"data taken", "load: {data: {a: x.csv, counter: x.csv}}\n", "1:25", "data cannot be named counter"},
 		{"data captured", "load:\n  data: {a: x.csv}\n  client: {loop: [parallel: [{path: /b, capture: {a: .a}}]]}\n", "2:10", `a is data and is captured by step "GET /b"`},
-		{"targets", "load: {targets: t.txt, path: /}\n", "1:8", "load has targets and steps of its own"},
-		{"targets and client", "load: {targets: t.txt, client: {setup: [GET /]}}\n", "1:8", "load has targets and steps of its own"},
+		{"targets", "load: {targets: t.txt, path: /}\n", "1:8", "load has targets and its own steps"},
+		{"targets and client", "load: {targets: t.txt, client: {setup: [GET /]}}\n", "1:8", "load has targets and its own steps"},
 		{"command", "load: {command: wrk, timeout: 1s}\n", "1:22", "load has command and timeout (consider: say it in the command)"},
-		{"command and deadline", "load: {command: wrk, deadline: 30ms}\n", "1:22", "another generator does not tell requests by"},
+		{"command and deadline", "load: {command: wrk, deadline: 30ms}\n", "1:22", "deadline works with dyno's own load only"},
 		{"no deadline", "load: {deadline: 0s}\n", "1:18", "want more than 0s"},
 		{"memory of a URL", "subject: {url: http://127.0.0.1}\nmemory: true\n", "2:1", "http://127.0.0.1 runs already (consider: memory: false)"},
 		{"memory and command", "load: {command: wrk}\nmemory: true\n", "2:1", "needs dyno's own load, not a command"},
@@ -571,7 +571,7 @@ thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_li
 
 	testMistakes(t, []planMistake{
 		{"unit", "name: x\nthresholds: [failures == 0, \"p99 < 30\"]\n", "2:29", "p99 is a time"},
-		{"syntax", "thresholds:\n  - p99 < 30ms\n  - p99\n", "3:5", "it compares nothing"},
+		{"syntax", "thresholds:\n  - p99 < 30ms\n  - p99\n", "3:5", "no comparison"},
 		{"one", "thresholds: p98 < 30ms\n", "1:13", "did you mean p90?"},
 		{"unknown", "thresholds: [patch_p99 < 1s]\n", "1:14", "unknown metric patch_p99"},
 		{"twice", "thresholds: [p99 < 1s, p99<1s]\n", "1:24", "given twice"},
@@ -579,7 +579,7 @@ thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_li
 	})
 	e.Factors = nil
 	var mistake *dyno.PlanError
-	if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "one setting only (consider: --vary") {
+	if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "only one setting (consider: --vary") {
 		t.Errorf("a change of one setting: %v", err)
 	} else if at := plan.Locate("dyno.yaml", []byte(src), mistake); at.Line != 5 || at.Column != 43 {
 		t.Errorf("at %d:%d", at.Line, at.Column)
@@ -604,7 +604,7 @@ func TestDeepPlan(t *testing.T) {
 		"in a row":      "load:\n  client:\n    loop:\n      " + strings.Repeat("- ", n) + "1",
 		"closed before": "vary: " + strings.Repeat("]", n) + strings.Repeat("[", n),
 	} {
-		if _, err := plan.Parse("dyno.yaml", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), "nested deeper than any plan") {
+		if _, err := plan.Parse("dyno.yaml", []byte(text+"\n")); err == nil || !strings.Contains(err.Error(), "nested too deeply") {
 			t.Errorf("%s: %.200v", name, err)
 		}
 	}

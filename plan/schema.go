@@ -110,7 +110,7 @@ func describe(root, step schema) error {
 	}
 	for name := range texts {
 		if !used[name] {
-			return fmt.Errorf("keys.yaml explains %s, which no plan has", name)
+			return fmt.Errorf("keys.yaml explains %s, but no plan has this key", name)
 		}
 	}
 	return nil

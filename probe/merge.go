@@ -69,7 +69,7 @@ func (m *Reading) shares() {
 		}
 	}
 	if over {
-		m.Warnings.AddOf(dyno.WarnMetric, "gc-cpu-frac", "gc-cpu-frac is left out: collections claim %.2f s of CPU and the whole process used %.2f s, so they waited for CPUs that others had", gc, cpu)
+		m.Warnings.AddOf(dyno.WarnMetric, "gc-cpu-frac", "gc-cpu-frac is left out: collections claim %.2f s of CPU but the whole process used %.2f s, so they waited for busy CPUs", gc, cpu)
 	}
 }
 

@@ -106,7 +106,7 @@ type Probe interface {
 	Watch(ctx context.Context, t Target) (Reading, error)
 }
 
-// Watch is the frame of every probe; read is told how long ago the window began.
+// Watch is the frame of every probe. It calls read with the time since the window began.
 func Watch(ctx context.Context, t Target, read func(at time.Duration) error) error {
 	start := time.Now()
 	if err := read(0); err != nil {

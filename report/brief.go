@@ -124,7 +124,8 @@ func (v view) briefFailures() passage {
 	return passage{name: "Failed trials", failed: failed[:min(len(failed), briefItems)]}
 }
 
-// telling are the first line of a failure, and of what the subject said last the one that says why.
+// telling are the first line of a failure, and the line of the subject's last ones that says why:
+// that of a panic, or the very last.
 func telling(lines []string) []string {
 	if len(lines) < 3 {
 		return lines
@@ -133,7 +134,10 @@ func telling(lines []string) []string {
 		l = strings.TrimSpace(l)
 		return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
 	})
-	return []string{lines[0], lines[max(why, 1)]}
+	if why < 0 {
+		why = len(lines) - 1
+	}
+	return []string{lines[0], lines[why]}
 }
 
 func (v view) briefThresholds() passage {

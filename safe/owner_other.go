@@ -4,7 +4,7 @@ package safe
 
 import "errors"
 
-// Ours cannot be told here.
+// Ours always returns an error: this system does not say who owns a file.
 func Ours(string) error {
-	return errors.New("this system does not tell whose its files are")
+	return errors.New("this system does not say who owns its files")
 }

@@ -17,7 +17,7 @@ func Ours(path string) error {
 	for _, name := range []string{".", "run.json", "results.jsonl"} {
 		var st unix.Stat_t
 		if err := unix.Lstat(filepath.Join(path, name), &st); err != nil {
-			return fmt.Errorf("look whose %s is: %w", name, err)
+			return fmt.Errorf("find the owner of %s: %w", name, err)
 		}
 		switch {
 		case int(st.Uid) != os.Geteuid():

@@ -96,8 +96,8 @@ func (b Budget) fits(name string, size int64) error {
 	return nil
 }
 
-// ReadFile reads a file that a user names. It may be a link, or a pipe that somebody writes to, as
-// a shell makes of <(command); but no device, and no pipe that nobody has open, which would hang.
+// ReadFile reads a file that a user names. It may be a link, or a pipe with a writer, such as a
+// shell makes of <(command). A device, or a pipe without a writer, is an error, as it would hang.
 func (b Budget) ReadFile(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, Quickly, 0)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b Budget) ReadFile(path string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	}
 	if !mode.IsRegular() && mode&fs.ModeNamedPipe == 0 {
-		return nil, fmt.Errorf("%s is no file: %v", path, mode)
+		return nil, fmt.Errorf("%s is not a file: %v", path, mode)
 	}
 	if err := b.fits(path, info.Size()); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (b Budget) ReadFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(data) == 0 && !mode.IsRegular():
-		return nil, fmt.Errorf("%s is a pipe into which nobody writes", path)
+		return nil, fmt.Errorf("%s is a pipe without a writer", path)
 	}
 	return data, b.fits(path, int64(len(data)))
 }
@@ -154,8 +154,8 @@ func (b Budget) check(run, name string) error {
 	return f.Close()
 }
 
-// Fit reports why a run is not to be read, or nil. Note: it does not see what is put
-// there later.
+// Fit returns the reason not to read a run, or nil. Note: it does not see files that are added
+// later.
 func Fit(path string) error {
 	for _, name := range []string{"run.json", "summary.json"} {
 		if err := Of(name).check(path, name); err != nil {
@@ -203,7 +203,7 @@ func (p *Profiles) ReadFile(path string) ([]byte, error) {
 	defer f.Close()
 	data, err := unpacked(f)
 	if p.bytes += int64(len(data)); err == nil && p.bytes > mostProfiles {
-		err = fmt.Errorf("is too much: the profiles of the run have more than %v together", dyno.Size(mostProfiles))
+		err = fmt.Errorf("is too much: the profiles of the run exceed %v together", dyno.Size(mostProfiles))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", path, err)
@@ -246,7 +246,7 @@ func namesIn(run, name string) ([]fs.DirEntry, error) {
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a folder of dyno's: %v", name, info.Mode())
+		return nil, fmt.Errorf("%s is not a directory of dyno's: %v", name, info.Mode())
 	}
 	f, err := os.OpenFile(path, Quickly, 0)
 	if err != nil {
@@ -269,7 +269,7 @@ func checkResults(f *os.File) error {
 	for {
 		n, err := f.Read(buf)
 		if lines += bytes.Count(buf[:n], []byte("\n")); lines > mostLines {
-			return fmt.Errorf("has more than %d lines, more than can be shown", mostLines)
+			return fmt.Errorf("has more than %d lines, too many to show", mostLines)
 		}
 		if err == io.EOF {
 			return nil
@@ -289,7 +289,7 @@ func checkParquet(f *os.File) error {
 		_, err = io.ReadFull(f, end[:])
 	}
 	if footer := int64(binary.LittleEndian.Uint32(end[:])); err != nil || string(end[4:]) != "PAR1" || footer > at {
-		return errors.New("is cut off, or none of dyno's")
+		return errors.New("is cut off, or not written by dyno")
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func checkParquet(f *os.File) error {
 // unpacked reads a profile without gzip; it is an error if its bytes or parts are too many. Its
 // reader finds out whether it is one.
 func unpacked(f *os.File) ([]byte, error) {
-	large := errors.New("is a profile larger than any that can be shown")
+	large := errors.New("is too large a profile to show")
 	var in io.Reader = f
 	if z, err := gzip.NewReader(f); err == nil {
 		in = z

@@ -64,7 +64,7 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("%s, a %s: %v, want %s", x.name, x.kind, err, x.want)
 		}
 	}
-	for kind, want := range map[string]string{"bomb": "larger than any", "pipe": "not a file of dyno's", "hole": "larger than any"} {
+	for kind, want := range map[string]string{"bomb": "too large a profile", "pipe": "not a file of dyno's", "hole": "too large a profile"} {
 		path := filepath.Join(t.TempDir(), "cpu.pb.gz")
 		place(t, path, kind)
 		if _, err := new(safe.Profiles).ReadFile(path); !strings.Contains(fmt.Sprint(err), want) {
@@ -76,7 +76,7 @@ func TestBudgets(t *testing.T) {
 // What a user names may be a link or what a shell makes of <(command), but nothing without an end.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
-	for kind, want := range map[string]string{"pipe": "nobody writes", "hole": "more than dyno reads", "link": "no file", "folder": "is a directory", "none": "no such file"} {
+	for kind, want := range map[string]string{"pipe": "without a writer", "hole": "more than dyno reads", "link": "not a file", "folder": "is a directory", "none": "no such file"} {
 		path := filepath.Join(dir, kind)
 		place(t, path, kind)
 		if _, err := safe.Data.ReadFile(path); !strings.Contains(fmt.Sprint(err), want) {

@@ -63,7 +63,7 @@ func Median(xs []float64) float64 {
 // Student's t: NaN below two trials, and all of it NaN without any.
 type Mean struct{ Mean, Lo, Hi float64 }
 
-// MarshalJSON implements json.Marshaler; what is NaN is null.
+// MarshalJSON implements json.Marshaler; NaN becomes null.
 func (m Mean) MarshalJSON() ([]byte, error) {
 	known := func(x float64) any {
 		if usable(x) {

@@ -1,6 +1,6 @@
 package stats
 
-// A Reason says why a series cannot tell its shape. The zero value is no reason.
+// A Reason says why the shape of a series is unclear. The zero value means no reason.
 type Reason struct {
 	Kind  ReasonKind
 	N, Of int       // of FewReadings and FewFalls: N were seen, and it takes Of

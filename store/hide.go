@@ -201,8 +201,8 @@ func (d *Dir) Hidden() (names []string) {
 	return names
 }
 
-// Reveal returns the plan with the values that it has placeholders for, by their names. They stay
-// hidden in what is written.
+// Reveal returns the plan with values, by name, in place of its placeholders. They stay hidden in
+// the files of the run.
 func (d *Dir) Reveal(values map[string]string) (*dyno.Experiment, error) {
 	if len(values) == 0 {
 		return d.Run.Plan, nil

@@ -20,7 +20,7 @@ import (
 // does not disturb a dyno that starts meanwhile.
 func Holder(path string) (pid int, held bool, err error) {
 	fail := func(err error) (int, bool, error) {
-		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+		return 0, false, fmt.Errorf("find the writer of %s: %w", path, err)
 	}
 	// A process that writes to the target of a link is not a dyno, and must not be stopped.
 	results, err := os.Lstat(filepath.Join(path, resultsFile))
@@ -32,7 +32,7 @@ func Holder(path string) (pid int, held bool, err error) {
 	}
 	file, ok := results.Sys().(*syscall.Stat_t)
 	if !results.Mode().IsRegular() || !ok {
-		return fail(fmt.Errorf("%s is no file", resultsFile))
+		return fail(fmt.Errorf("%s is not a file", resultsFile))
 	}
 	locks, err := os.Open("/proc/locks")
 	if err != nil {

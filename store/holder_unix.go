@@ -23,7 +23,7 @@ func Holder(path string) (pid int, held bool, err error) {
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("look who writes to %s: %w", path, err)
+		return 0, false, fmt.Errorf("find the writer of %s: %w", path, err)
 	}
 	defer f.Close()
 	return 0, unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK, nil

@@ -13,10 +13,10 @@ import (
 // ErrLost is what Rescue wraps.
 var ErrLost = errors.New("the run directory was removed or renamed while the run went on")
 
-// Rescue reports whether the directory is still the one that results go to. If it was removed or
-// renamed it is made again, with all results that are known, and the error wraps ErrLost, now and
-// ever after: what is measured next would be apart from what was measured before. It is another
-// error each time that it is made again, as when the removal still went on.
+// Rescue checks that results still go to the directory. If it was removed or renamed, Rescue makes
+// it again with all known results, and returns an error that wraps ErrLost, now and later: further
+// results would be apart from the earlier ones. Each time that Rescue makes the directory again,
+// for example because the removal still went on, the error is a new one.
 func (d *Dir) Rescue() error {
 	if d.results == nil {
 		return d.lost
@@ -35,14 +35,14 @@ func (d *Dir) Rescue() error {
 		}
 		return d.lost
 	case err == nil:
-		d.lost = fmt.Errorf("%w: %s is another's now, and the results are shown only", ErrLost, d.Path)
+		d.lost = fmt.Errorf("%w: %s now belongs to another run, and the results are only shown", ErrLost, d.Path)
 		return d.lost
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	d.lost = fmt.Errorf("%w: %s has its results again, but not what was in the files of their trials", ErrLost, d.Path)
+	d.lost = fmt.Errorf("%w: %s has its results again, but not the files of their trials", ErrLost, d.Path)
 	if err := d.again(); err != nil {
-		d.lost = fmt.Errorf("%w: %s could not be made again, and the results are shown only: %w", ErrLost, d.Path, err)
+		d.lost = fmt.Errorf("%w: %s could not be made again, and the results are only shown: %w", ErrLost, d.Path, err)
 	}
 	return d.lost
 }

@@ -88,7 +88,7 @@ func groups(file *parquet.File, names ...string) iter.Seq2[rowGroup, error] {
 		for _, name := range names {
 			leaf, ok := file.Schema().Lookup(name)
 			if !ok || !leaf.Node.Required() {
-				yield(rowGroup{}, fmt.Errorf("it has no column %s as dyno writes it", name))
+				yield(rowGroup{}, fmt.Errorf("it has no column %s of the kind that dyno writes", name))
 				return
 			}
 			at = append(at, leaf.ColumnIndex)

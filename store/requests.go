@@ -94,8 +94,8 @@ func (d *Dir) writeRequests(w io.Writer, n int, seq iter.Seq2[dyno.Request, erro
 	return pw.Close()
 }
 
-// Requests yields the requests of trial n. The error, the last of the sequence, is
-// fs.ErrNotExist if none were kept.
+// Requests yields the requests of trial n. The error, the last of the sequence, is fs.ErrNotExist
+// if the trial kept no requests.
 func (d *Dir) Requests(n int) iter.Seq2[dyno.Request, error] {
 	return func(yield func(dyno.Request, error) bool) {
 		if err := d.withParquet(n, requestsFile, func(file *parquet.File) error { return readRequests(file, yield) }); err != nil {

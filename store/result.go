@@ -174,8 +174,8 @@ func (d *Dir) Done(n int) bool {
 	return ok && r.Err == ""
 }
 
-// Missing returns the trials of the plan that are not done. Of a run that has ended they
-// are those of the blocks that it compared, and those that are not compared.
+// Missing returns the trials of the plan that are not done. If the run has ended, it counts only
+// trials of the blocks that it compared, and trials that are not compared.
 func (d *Dir) Missing() (missing []int) {
 	most := d.Run.Plan.MostCompared()
 	last := most

@@ -22,7 +22,7 @@ const keySize = 32
 func Secret(purpose string) (string, error) {
 	k, err := key()
 	if err != nil {
-		return "", fmt.Errorf("the key of this user: %w", err)
+		return "", fmt.Errorf("read the key of this user: %w", err)
 	}
 	h := hmac.New(sha256.New, k)
 	h.Write([]byte(purpose))
@@ -47,7 +47,7 @@ func key() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() != keySize || info.Mode()&0o077 != 0:
-		return nil, fmt.Errorf("%s is not as dyno made it, %d bytes that only the user can read (consider: to remove it; runs of before are then not known to be yours)", path, keySize)
+		return nil, fmt.Errorf("%s is not a key of %d bytes that only the user can read (consider: remove it; dyno then no longer knows earlier runs as yours)", path, keySize)
 	}
 	return os.ReadFile(path)
 }

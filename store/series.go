@@ -179,10 +179,9 @@ func wholeLines(f *os.File) (int64, error) {
 	return 0, nil
 }
 
-// Series reads the series of trial n, of the given metrics or, if there are none, of
-// all, sorted by name. It also reads those of a trial that is under way or was killed.
-// A metric without a point has no series. The error is fs.ErrNotExist if there are
-// no series at all.
+// Series reads the series of trial n, sorted by name: those of the given metrics, or all without
+// metrics. It also reads a trial that is under way or was killed. A metric without a point has no
+// series. The error is fs.ErrNotExist if there are no series at all.
 func (d *Dir) Series(n int, metrics ...string) ([]dyno.Series, error) {
 	of := map[string]*dyno.Series{}
 	take := func(metric string, at time.Duration, v float64) error {

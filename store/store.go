@@ -39,7 +39,7 @@ const (
 // cannot read; version is that of the dyno that wrote it.
 func CheckSchema(path string, found int, version string) error {
 	if found < oldestSchema || found > schema {
-		return fmt.Errorf("%s has schema %d, this dyno knows %d to %d (consider: the dyno that wrote it, %s)", path, found, oldestSchema, schema, version)
+		return fmt.Errorf("%s has schema %d, but this dyno knows %d to %d (consider: the dyno that wrote it, %s)", path, found, oldestSchema, schema, version)
 	}
 	return nil
 }
@@ -110,10 +110,10 @@ type Dir struct {
 // run.json.
 func Create(path string, run Run) (*Dir, error) {
 	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
-		return nil, fmt.Errorf("run directory %s: %w (consider: --resume %s to go on with it, or another --out)", path, ErrExists, path)
+		return nil, fmt.Errorf("run directory %s: %w (consider: --resume %s, or another --out)", path, ErrExists, path)
 	}
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("run directory %s: is not empty and holds no run (consider: another --out)", path)
+		return nil, fmt.Errorf("run directory %s: it is not empty and holds no run (consider: another --out)", path)
 	}
 	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
@@ -159,7 +159,7 @@ func (d *Dir) SetEnded(ended dyno.Ended) error {
 func (d *Dir) Extend(blocks int) error {
 	plan := d.Run.Plan
 	if slices.ContainsFunc(d.Missing(), func(n int) bool { return d.done[n] == nil }) {
-		return errors.New("the run has not come to its end (consider: --resume alone first)")
+		return errors.New("the run is not complete (consider: --resume alone first)")
 	}
 	after := 0
 	for _, r := range d.done {
@@ -187,7 +187,7 @@ func (d *Dir) writeRun() error {
 		}
 	}
 	if most := safe.Run.Bytes; int64(len(text)) > most { // or it could not be read again
-		return fmt.Errorf("the plan has %v, of which dyno reads at most %v (consider: body_file for a large body)", dyno.Size(len(text)), dyno.Size(most))
+		return fmt.Errorf("the plan has %v, but dyno reads at most %v (consider: body_file for a large body)", dyno.Size(len(text)), dyno.Size(most))
 	}
 	return d.WriteFile(runFile, func(w io.Writer) error {
 		_, err := w.Write(text)
@@ -214,9 +214,9 @@ func runText(run *Run) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Proven returns an error unless a dyno of this user wrote the run.json that was read: who
-// packs a run directory does not have the key. Of a run that is gone on with, the user says
-// so by dyno run --resume.
+// Proven returns an error unless a dyno of this user wrote the run.json: another author of a run
+// directory does not have the key. A resumed run needs no proof, as the user vouches for it with
+// dyno run --resume.
 func (d *Dir) Proven() error { return d.unproven }
 
 // NewPath makes an empty directory below dyno-runs for Create, named after the run
@@ -353,7 +353,7 @@ func readResults(r io.ReadSeeker) (done map[int]*dyno.Result, good int64, notes 
 			notes = append(notes, fmt.Sprintf("%s: its last line was cut off and is left out", resultsFile))
 			return done, good, notes, nil
 		case wrong != nil:
-			return nil, 0, nil, fmt.Errorf("%s line %d: %w (consider: to delete that line, its trial is then run again)", resultsFile, line, wrong)
+			return nil, 0, nil, fmt.Errorf("%s line %d: %w (consider: delete this line; its trial then runs again)", resultsFile, line, wrong)
 		}
 		done[res.Trial.N] = res
 		good += int64(len(text))
@@ -371,7 +371,7 @@ func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
 			return line, err
 		}
 		if len(line) > mostLine {
-			return line, fmt.Errorf("is longer than %v, and none of dyno's", dyno.Size(mostLine))
+			return line, fmt.Errorf("is longer than %v, so dyno did not write it", dyno.Size(mostLine))
 		}
 	}
 }

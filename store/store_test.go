@@ -489,7 +489,7 @@ func TestResultLines(t *testing.T) {
 		`{"trial":1}` + "\n" + `{"tri`:                     "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
 		`{"trial":1}` + "\n{\n":                            "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
 		`{"trial":1}` + "\n" + `{"trial":2}`:               "[1] [results.jsonl: its last line was cut off and is left out] <nil>",
-		"{\n" + `{"trial":1}` + "\n":                       "line 1: unexpected end of JSON input (consider: to delete that line",
+		"{\n" + `{"trial":1}` + "\n":                       "line 1: unexpected end of JSON input (consider: delete this line",
 		`{"trial":1}` + "\n" + `{"trial":3}` + "\n":        "[1 3] [] <nil>",
 		strings.Repeat(" ", 33<<20) + `{"trial":1}` + "\n": "line 1: is longer than",
 	} {

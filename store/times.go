@@ -13,8 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// Kept returns how many requests of trial n were kept. The error is fs.ErrNotExist
-// if none were.
+// Kept returns how many requests trial n kept. The error is fs.ErrNotExist if it kept none.
 func (d *Dir) Kept(n int) (rows int64, err error) {
 	err = d.withParquet(n, requestsFile, func(file *parquet.File) error {
 		rows = file.NumRows()
@@ -77,13 +76,13 @@ func readGroup(t *dyno.Times, group rowGroup, from, to int64) (reaches bool, err
 		return false, err
 	}
 	if int64(len(t.Due)) != rows || int64(len(t.Done)) != rows || t.Failed != nil && int64(len(t.Failed)) != rows {
-		return false, fmt.Errorf("%w: a column of another length than its row group", parquet.ErrCorrupted)
+		return false, fmt.Errorf("%w: a column differs in length from its row group", parquet.ErrCorrupted)
 	}
 	return true, nil
 }
 
-// RequestsAt reads the given rows of the requests of trial n, sorted. The error is
-// fs.ErrNotExist if none were kept.
+// RequestsAt reads the given rows of the requests of trial n, sorted. The error is fs.ErrNotExist
+// if the trial kept none.
 func (d *Dir) RequestsAt(n int, rows []int64) (rs []dyno.Request, err error) {
 	err = d.withParquet(n, requestsFile, func(file *parquet.File) (err error) {
 		defer unpanic(&err)

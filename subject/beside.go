@@ -61,15 +61,15 @@ func WhyNotBeside(err error) string {
 			what = listen
 		}
 		if f.told.port { // so it is another port
-			cure = "port 0 for it, or none"
+			cure = "port 0 for it, or no port"
 		}
 	} else if line := first(lines, locked); line != "" {
 		what, cure = line, "{{.Dir}} as its data directory"
 		if f.told.dir {
-			cure = "{{.Dir}} for what is locked, too"
+			cure = "{{.Dir}} for the locked file, too"
 		}
 	} else if !strings.Contains(what, "(consider: ") {
-		cure = "{{.Addr}} or {{.Dir}} for what both use"
+		cure = "{{.Addr}} or {{.Dir}} for shared resources"
 		if last := lines[len(lines)-1]; last != "" {
 			what += ": " + clean(last)
 		}

@@ -51,8 +51,8 @@ func TestSecondInstance(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"port", []string{"-fixed", fixed}, begin + "listen tcp " + fixed + ": bind: address already in use (consider: port 0 for it, or none)"},
-		{"port", []string{"-fixed", fixed, "-wait"}, begin + "listen tcp " + fixed + ": bind: address already in use (consider: port 0 for it, or none)"},
+		{"port", []string{"-fixed", fixed}, begin + "listen tcp " + fixed + ": bind: address already in use (consider: port 0 for it, or no port)"},
+		{"port", []string{"-fixed", fixed, "-wait"}, begin + "listen tcp " + fixed + ": bind: address already in use (consider: port 0 for it, or no port)"},
 		{"port", []string{"-fixed", "127.0.0.1:0"}, ""},
 		{"dir", []string{"-data", data}, begin + "open database: lock " + data + "/LOCK: resource temporarily unavailable (consider: {{.Dir}} as its data directory)"},
 		{"dir", []string{"-data", "{{.Dir}}"}, ""},
@@ -64,8 +64,8 @@ func TestSecondInstance(t *testing.T) {
 	}
 	// It hangs without a word.
 	got, err := second(t, "dir", "-data", data, "-wait")
-	wantError(t, err, "and the one that runs beside it was much sooner")
-	if !strings.HasPrefix(got, begin+"subject is not ready after ") || !strings.HasSuffix(got, "connection refused (consider: {{.Addr}} or {{.Dir}} for what both use)") {
+	wantError(t, err, "although the one beside it was ready much sooner")
+	if !strings.HasPrefix(got, begin+"subject is not ready after ") || !strings.HasSuffix(got, "connection refused (consider: {{.Addr}} or {{.Dir}} for shared resources)") {
 		t.Error(got)
 	}
 }
@@ -94,13 +94,13 @@ func TestWhyNotBeside(t *testing.T) {
 		{ended("\tError: listen EADDRINUSE: address in use :::8080"), "Error: listen EADDRINUSE: address in use :::8080 (consider: pass {{.Addr}} to the subject's arguments)"},
 		{ended("\t2026-11-22T10:00:00.5Z Cannot acquire directory lock on \"/var/db\".  Another process is using this Badger database."),
 			"Cannot acquire directory lock on \"/var/db\".  Another process is using this Badger database. (consider: {{.Dir}} as its data directory)"},
-		{both, "fatal: database is locked (consider: {{.Dir}} for what is locked, too)"},
+		{both, "fatal: database is locked (consider: {{.Dir}} for the locked file, too)"},
 		{&failure{why: "subject ended: exit status 1", out: "\tmsg=\"listen tcp :8080: bind: address already in use\"", lines: "\tflag -x is old", addr: "127.0.0.1:40001"},
 			"listen tcp :8080: bind: address already in use (consider: pass {{.Addr}} to the subject's arguments)"},
-		{ended("\tone\n\tall is lost"), "subject ended: exit status 1: all is lost (consider: {{.Addr}} or {{.Dir}} for what both use)"},
-		{ended("\tno block of memory is left in the clock"), "subject ended: exit status 1: no block of memory is left in the clock (consider: {{.Addr}} or {{.Dir}} for what both use)"},
-		{ended(""), "subject ended: exit status 1 (consider: {{.Addr}} or {{.Dir}} for what both use)"},
-		{ended("\t" + strings.Repeat("ä", 500)), "subject ended: exit status 1: " + strings.Repeat("ä", 200) + "… (consider: {{.Addr}} or {{.Dir}} for what both use)"},
+		{ended("\tone\n\tall is lost"), "subject ended: exit status 1: all is lost (consider: {{.Addr}} or {{.Dir}} for shared resources)"},
+		{ended("\tno block of memory is left in the clock"), "subject ended: exit status 1: no block of memory is left in the clock (consider: {{.Addr}} or {{.Dir}} for shared resources)"},
+		{ended(""), "subject ended: exit status 1 (consider: {{.Addr}} or {{.Dir}} for shared resources)"},
+		{ended("\t" + strings.Repeat("ä", 500)), "subject ended: exit status 1: " + strings.Repeat("ä", 200) + "… (consider: {{.Addr}} or {{.Dir}} for shared resources)"},
 	} {
 		want := c.want
 		if want != "" {
@@ -119,7 +119,7 @@ func TestOwnLimit(t *testing.T) {
 		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: true}
 		close(p.Done)
 		err := p.Err()
-		wantError(t, err, "killed by the kernel for want of memory")
+		wantError(t, err, "the kernel killed the subject for lack of memory")
 		if strings.Contains(err.Error(), "wrote nothing") {
 			t.Error(err)
 		}

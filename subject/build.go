@@ -65,7 +65,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	// go build -overlay ignores files in a folder reached through a link.
 	parent, err := filepath.EvalSymlinks(parent)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for builds: %w", err)
+		return nil, fmt.Errorf("make a directory for builds: %w", err)
 	}
 	if parent, err = filepath.Abs(parent); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func NewBuilder(parent string) (*Builder, error) {
 		tests: map[string]*TestPackage{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
-		return nil, fmt.Errorf("make a folder for builds: %w", err)
+		return nil, fmt.Errorf("make a directory for builds: %w", err)
 	}
 	if err := os.Mkdir(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
 		b.Close()
@@ -90,7 +90,7 @@ func (b *Builder) Close() error {
 	b.guard.Stop(0)
 	if b.guard.Broken != "" {
 		guard.Collect()
-		fmt.Fprintf(os.Stderr, "dyno: the supervisor of the builds %s; what it was to remove is removed now\n", b.guard.Broken)
+		fmt.Fprintf(os.Stderr, "dyno: the supervisor of the builds %s; dyno now removes its files itself\n", b.guard.Broken)
 	}
 	for _, list := range b.lists {
 		os.Remove(list) // if it is empty, as git does
@@ -145,7 +145,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	if s.Binary != "" && s.Plantable {
-		return nil, &PlantError{s.String(), "it is compiled already (consider: the package that it is built from)"}
+		return nil, &PlantError{s.String(), "it is already compiled (consider: its package)"}
 	}
 	if s.Binary != "" {
 		return given(s)
@@ -216,7 +216,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	if older(built.Go, "go1.22") {
 		why = "it needs Go 1.22, not " + built.Go
 	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
-		why = "the build has an -overlay of its own"
+		why = "the build has its own -overlay"
 	} else {
 		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go")
 		if err != nil {
@@ -299,7 +299,7 @@ func given(s dyno.Subject) (*Built, error) {
 	}
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
-		built.Warnings.Add(dyno.WarnNotGo, "%s is no Go executable: it has no GC trace", s.Binary)
+		built.Warnings.Add(dyno.WarnNotGo, "%s is not a Go executable: it has no GC trace", s.Binary)
 		return built, nil
 	}
 	built.Go = info.GoVersion

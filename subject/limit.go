@@ -35,14 +35,14 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	if m.Kills == 0 {
 		return ""
 	}
-	text := "the subject was killed by the kernel for want of memory: "
+	text := "the kernel killed the subject for lack of memory: "
 	if status != statusKilled {
-		text = "subject ended: " + status + ", after the kernel killed a process of its control group for want of memory: "
+		text = "subject ended: " + status + ", after the kernel killed a process of its control group for lack of memory: "
 	}
 	cure := "fewer other processes, a lower GOMEMLIMIT"
 	if m.Limit > 0 && m.Reached {
 		text += fmt.Sprintf("the control group reached its limit of %v MiB", math.Round(float64(m.Limit)/(1<<20)*10)/10)
-		cure = "a lower GOMEMLIMIT, as it does not count all memory of the process, or a higher limit"
+		cure = "a lower GOMEMLIMIT, which does not cover all memory of the process, or a higher limit"
 		below := m.Limit * 9 / 10 >> 20
 		if soft, err := dyno.ParseSize(variable(env, "GOMEMLIMIT")); err != nil || int64(soft)>>20 > below {
 			cure = fmt.Sprintf("GOMEMLIMIT=%dMiB, a higher limit", below)
@@ -86,7 +86,7 @@ func limitDoubts(limit dyno.CPUs, path string, env []string, cpus int) (ws dyno.
 	case limit == 0:
 		return nil
 	case float64(limit) > float64(cpus):
-		ws.AddOf(dyno.WarnLimit, "CPUs", "the CPU limit of %v is above the %d CPUs of this machine: it limits nothing", limit, cpus)
+		ws.AddOf(dyno.WarnLimit, "CPUs", "the CPU limit of %v has no effect on the %d CPUs of this machine", limit, cpus)
 		return ws
 	case procs >= cpus || variable(env, "GOMAXPROCS") != "":
 		return nil
@@ -115,11 +115,11 @@ func unaware(info *buildinfo.BuildInfo, env string) (why, cures string) {
 	}
 	switch own := last(env); {
 	case older(info.GoVersion, "go1.25"):
-		return "the subject was built by " + info.GoVersion + ", and Go does so from 1.25 on", "Go 1.25, "
+		return "the subject was built by " + info.GoVersion + ", but Go does so only from 1.25 on", "Go 1.25, "
 	case own == "0":
 		return "GODEBUG has containermaxprocs=0", "GODEBUG=containermaxprocs=1, or "
 	case own == "" && last(settingOf(info, "DefaultGODEBUG")) == "0":
-		return "the executable has containermaxprocs=0 in its DefaultGODEBUG, as where go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
+		return "the executable has containermaxprocs=0 in its DefaultGODEBUG, for example because go.mod says go 1.24 or older", "go 1.25 in go.mod, GODEBUG=containermaxprocs=1, or "
 	}
 	return "", ""
 }

@@ -59,7 +59,7 @@ type PlantError struct {
 }
 
 func (e *PlantError) Error() string {
-	return fmt.Sprintf("nothing can be planted in %s: %s", e.Subject, e.Why)
+	return fmt.Sprintf("dyno cannot plant changes in %s: %s", e.Subject, e.Why)
 }
 
 //go:embed inject/plant/plant.go
@@ -86,7 +86,7 @@ func (b *Builder) plantable(ctx context.Context, src *source, s dyno.Subject, go
 		return err
 	}
 	if !slices.Contains(strings.Fields(deps), "net/http") {
-		return cannot("it does not import net/http, the only server that changes are planted in")
+		return cannot("it does not import net/http, the only server where dyno plants changes")
 	}
 	vars, err := b.goEnv(ctx, src, "GOROOT")
 	if err != nil {

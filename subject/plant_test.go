@@ -137,7 +137,7 @@ func TestNotPlantable(t *testing.T) {
 		s    dyno.Subject
 		want string
 	}{
-		{dyno.Subject{Binary: "/bin/true"}, "compiled already (consider: the package"},
+		{dyno.Subject{Binary: "/bin/true"}, "already compiled (consider: its package"},
 		{dyno.Subject{Package: tree(t, "go.mod", goMod, "main.go", helloMain)}, "does not import net/http"},
 	} {
 		test.s.Plantable = true

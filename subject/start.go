@@ -24,8 +24,8 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
-// Options say where a subject's output goes, and what it is launched with. The zero value discards
-// the output.
+// Options say where a subject's output goes, and how to launch it. The zero value discards the
+// output.
 type Options struct {
 	Stdout, Stderr io.Writer // called as those of guard.IO
 
@@ -213,7 +213,7 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 			return ctx.Err()
 		}
 		if limit < whole {
-			return p.fails(fmt.Sprintf("subject is not ready after %v, and the one that runs beside it was much sooner: %v", limit.Round(time.Millisecond), last))
+			return p.fails(fmt.Sprintf("subject is not ready after %v, although the one beside it was ready much sooner: %v", limit.Round(time.Millisecond), last))
 		}
 		where, cure := p.elsewhere(s)
 		f := p.fails(fmt.Sprintf("subject is not ready after %v: %v%s", limit, last, where))

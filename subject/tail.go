@@ -54,10 +54,14 @@ func (t *Tail) Write(p []byte) (int, error) {
 func (t *Tail) endLine() {
 	line := t.line
 	t.line = t.line[:0]
+	at := dying(line)
+	if at > 0 && traceLine(line) { // the runtime writes a trace line in pieces, and this came between two
+		line = line[at:]
+	}
 	if len(line) == 0 || traceLine(line) {
 		return
 	}
-	if bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) {
+	if dying(line) == 0 {
 		t.panic, t.room = true, tailLines*3/4
 	}
 	if t.panic {
@@ -72,6 +76,16 @@ func (t *Tail) endLine() {
 		t.lines = append(t.lines[:0], t.lines[1:]...)
 	}
 	t.lines = append(t.lines, append(room, line...))
+}
+
+// dying is where the message of a program that dies begins in a line, -1 if it has none.
+func dying(line []byte) int {
+	for _, message := range [][]byte{[]byte("panic: "), []byte("fatal error: ")} {
+		if i := bytes.Index(line, message); i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // traceLine recognizes lines of gctrace and gcpacertrace.

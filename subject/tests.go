@@ -21,7 +21,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A TestPackage is a package whose tests can be built. Settings that build alike share one.
+// A TestPackage is a package with tests to build. Settings with the same build share one.
 type TestPackage struct {
 	ImportPath string        // without the revision's worktree: the same in all settings
 	Dir        string        // of its sources, where its tests run
@@ -63,7 +63,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 			err = checkPattern(pattern, in, found)
 		}
 		if err != nil && ctx.Err() == nil && (vars[2] == "" || vars[2] == os.DevNull) {
-			err = planErrorf("packages %s: %s is in no module (consider: a directory of one, or go mod init)", pattern, src.dir)
+			err = planErrorf("packages %s: %s is not in a module (consider: the directory of a module, or go mod init)", pattern, src.dir)
 		}
 		if err != nil {
 			return nil, err
@@ -170,9 +170,9 @@ func checkPattern(pattern, in string, found []*listed) error {
 	}
 	switch {
 	case mistake != "":
-		return planErrorf("package %s: there is none %s: %s (consider: go list ./...)", pattern, in, mistake)
+		return planErrorf("package %s: not found %s: %s (consider: go list ./...)", pattern, in, mistake)
 	case len(found) > 0:
-		return planErrorf("package %s %s has no test files (consider: a package that has, or -tags)", pattern, in)
+		return planErrorf("package %s %s has no test files (consider: another package, or -tags)", pattern, in)
 	}
 	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
 }

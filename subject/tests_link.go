@@ -32,7 +32,7 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 	var failed *commandError
 	if seed != 0 && errors.As(err, &failed) && strings.Contains(failed.stderr, "not defined: -randlayout") {
 		p.fixed = true
-		p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions are in the same order in all blocks, as -randlayout is not known to the linker of %s (want Go 1.23)", p.ImportPath, p.Go)
+		p.Warnings.AddOf(dyno.WarnLayout, p.ImportPath, "%s: its functions have the same order in all blocks, as the linker of %s has no -randlayout (want Go 1.23)", p.ImportPath, p.Go)
 		return b.Link(ctx, p, 0)
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func joinLdflags(ours string, goflags, flags []string) (joined []string) {
 // does not build, LinkSurvey does what Link does, and adds a warning.
 func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
 	if strings.Contains(strings.Join(slices.Concat(p.goflags, p.src.flags), " "), "-overlay") {
-		err = errors.New("the build has an -overlay of its own")
+		err = errors.New("the build has its own -overlay")
 	} else {
 		var flag string
 		if flag, err = b.overlay(p.Dir, map[string]string{"survey": "package " + p.name + "\n" + surveySource}, "_test.go"); err == nil {
@@ -113,7 +113,7 @@ func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, 
 	}
 	path, lerr := b.Link(ctx, p, 0)
 	if lerr == nil {
-		p.Warnings.AddOf(dyno.WarnSurvey, p.ImportPath, "%s: its garbage collections and goroutines are not surveyed (the tests do not build with the benchmark for it: %s)",
+		p.Warnings.AddOf(dyno.WarnSurvey, p.ImportPath, "%s: its garbage collections and goroutines are not surveyed (the tests do not build with the survey benchmark: %s)",
 			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), ""))
 	}
 	return path, lerr

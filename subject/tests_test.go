@@ -85,7 +85,7 @@ func TestTestsFinds(t *testing.T) {
 		{nil, dyno.Subject{Dir: dir}, "example.org/x"},
 		{[]string{"./..."}, dyno.Subject{Dir: dir}, "example.org/x example.org/x/broken example.org/x/dir"},
 		{[]string{"./..."}, dyno.Subject{Dir: link}, "example.org/x example.org/x/broken example.org/x/dir"},
-		{[]string{"./dir/", "../..."}, dyno.Subject{Dir: dir + "/dir"}, "is none"},
+		{[]string{"./dir/", "../..."}, dyno.Subject{Dir: dir + "/dir"}, "not found"},
 		{[]string{"./dir/", "."}, dyno.Subject{Dir: dir}, "example.org/x/dir example.org/x"},
 		{[]string{dir + "/dir", "encoding/json"}, dyno.Subject{Dir: dir}, "example.org/x/dir encoding/json"},
 		{[]string{".."}, dyno.Subject{Dir: dir + "/dir"}, "example.org/x"},
@@ -95,12 +95,12 @@ func TestTestsFinds(t *testing.T) {
 
 		{[]string{"./tagged"}, dyno.Subject{Dir: dir}, "no test files (consider: "},
 		{[]string{".", "./none/..."}, dyno.Subject{Dir: dir}, "package ./none/... in " + dir + " has no test files"},
-		{[]string{".", "./nosuch"}, dyno.Subject{Dir: dir}, "package ./nosuch: there is none in " + dir},
+		{[]string{".", "./nosuch"}, dyno.Subject{Dir: dir}, "package ./nosuch: not found in " + dir},
 		{[]string{"example.org/y/..."}, dyno.Subject{Dir: dir}, "nothing matches"},
 		{[]string{"example.org/y"}, dyno.Subject{Dir: dir}, "no required module provides package example.org/y (consider"},
 		{[]string{"x_test.go"}, dyno.Subject{Dir: dir}, "is a file"},
-		{[]string{"."}, dyno.Subject{Dir: t.TempDir()}, "is in no module (consider"},
-		{[]string{"./..."}, dyno.Subject{Dir: t.TempDir()}, "is in no module (consider"},
+		{[]string{"."}, dyno.Subject{Dir: t.TempDir()}, "is not in a module (consider"},
+		{[]string{"./..."}, dyno.Subject{Dir: t.TempDir()}, "is not in a module (consider"},
 		{nil, dyno.Subject{Dir: dir + "/nosuch"}, "no such file"},
 		{nil, dyno.Subject{Dir: dir, Go: "1.20"}, "Go 1.20 is too old"},
 		{nil, dyno.Subject{Dir: dir, Rev: "main"}, "not in a git repository"},
@@ -142,7 +142,7 @@ func TestTestsRevision(t *testing.T) {
 	}
 	for _, pattern := range []string{"./later", dir + "/m/later", "example.org/x/later"} {
 		_, err := b.Tests(context.Background(), dyno.Subject{Dir: dir + "/m", Rev: "HEAD"}, []string{pattern})
-		wantError(t, err, "later: there is none in rev HEAD")
+		wantError(t, err, "later: not found in rev HEAD")
 	}
 	_, err := b.Tests(context.Background(), dyno.Subject{Dir: dir + "/m/later", Rev: "HEAD"}, nil)
 	wantError(t, err, "does not exist in it")
@@ -199,7 +199,7 @@ shift 4 && echo "$*" > "$1"
 	os.Chmod(filepath.Join(bin, "go"), 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	one := mustLink(t, b, p, 1)
-	if two := mustLink(t, b, p, 2); two != one || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "not known to the linker") {
+	if two := mustLink(t, b, p, 2); two != one || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "has no -randlayout") {
 		t.Errorf("%s and %s, warnings %q; want one binary and one warning", one, two, p.Warnings)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno/analysis/gcmodel"
 )
 
-// A Candidate is a setting that may be measured, and what is expected of it.
+// A Candidate is a setting that may be measured, with its prediction.
 type Candidate struct {
 	Setting    dyno.Setting
 	Collector  gcmodel.Setting     // what it tells the collector

@@ -33,7 +33,7 @@ func ParseGoal(text string, others []string) (Goal, error) {
 	m, err := dyno.MetricOf(words[1], others)
 	if err != nil {
 		if means := dyno.ThresholdName(words[1]); means != words[1] && means != "" {
-			return Goal{}, fmt.Errorf("bad goal %q: %q is not how a goal names a metric (did you mean %s?)", text, words[1], means)
+			return Goal{}, fmt.Errorf("bad goal %q: %q is not the name of a metric in goals (did you mean %s?)", text, words[1], means)
 		}
 		return Goal{}, fmt.Errorf("bad goal %q: %w", text, err)
 	}

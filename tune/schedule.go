@@ -93,7 +93,8 @@ func (s *Schedule) Plan(common *dyno.Experiment, p *Problem, stage Stage, settin
 	return &e
 }
 
-// Procs are values of GOMAXPROCS to try where it is told so, on a machine with so many CPUs: half of it, and the limit.
+// Procs returns the values of GOMAXPROCS to try, from today's value, the CPUs of the machine and the CPU
+// limit: half of it, and the limit.
 func Procs(told string, cpus int, limit dyno.CPUs) (ns []int) {
 	now := cpus
 	if n, err := strconv.Atoi(told); err == nil && n > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/dynolab/dyno/analysis/gcmodel"
 )
 
-// A Problem says what is looked for.
+// A Problem is a goal with its constraints.
 type Problem struct {
 	Today       dyno.Setting     // what runs today: has a level of GOGC
 	Collector   gcmodel.Setting  // what Today tells the collector
@@ -32,7 +32,7 @@ type Problem struct {
 // DefaultMargin is what a setting has to gain at least, as a fraction.
 const DefaultMargin = 0.02
 
-// An Extra is one level of something beside the collector, tried against today's.
+// An Extra is a level of another factor than the collector's, to try against today's.
 type Extra struct {
 	Axis   string       // "GOMAXPROCS", "pgo", "go", "GOEXPERIMENT"
 	Levels dyno.Setting // that are added to today's, or replace its
@@ -71,7 +71,7 @@ type Hands struct {
 	Predicted func(s Stage, o *Outcome) error
 }
 
-// An Outcome is what is known of a problem, more with every stage.
+// An Outcome has the results of a problem, more after every stage.
 type Outcome struct {
 	Problem
 	Base       *compare.Table     // of StageToday
@@ -110,13 +110,14 @@ const (
 	moreError  = 0.015
 )
 
-// ErrNoTime is the error of a Measure that has no time for enough blocks. Of StageMore it ends the tuning as it is.
+// ErrNoTime is the error of a Measure that has no time for enough blocks. In StageMore, it ends the tuning
+// with the results so far.
 var ErrNoTime = errors.New("no time is left for another round")
 
 // FewestBlocks is how many blocks a second round has to have time for: fewer are no proof of anything.
 const FewestBlocks = 4
 
-// Run tunes. Of an outcome with an error, which may be the context's, the stages that were over are whole.
+// Run tunes. With an error, which may be the context's, the outcome has the complete stages.
 func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 	o := &Outcome{Problem: p}
 	if p.Margin == 0 {

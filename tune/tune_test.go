@@ -366,7 +366,7 @@ func TestParseGoal(t *testing.T) {
 		"min req_per_s":       `bad goal "min req_per_s": more of req_per_s is better (did you mean max req_per_s?)`,
 		"max p99":             `bad goal "max p99": less of p99 is better (did you mean min p99?)`,
 		"min sent_per_s":      `bad goal "min sent_per_s": sent_per_s is never compared (want for example min cpu_per_req, min p99 or max req_per_s)`,
-		"min cpu-sec/req":     `bad goal "min cpu-sec/req": "cpu-sec/req" is not how a goal names a metric (did you mean cpu_per_req?)`,
+		"min cpu-sec/req":     `bad goal "min cpu-sec/req": "cpu-sec/req" is not the name of a metric in goals (did you mean cpu_per_req?)`,
 		"min p99 < 30ms":      `bad goal "min p99 < 30ms" (want min or max and a metric, for example min cpu_per_req)`,
 		"minimise cpu_per_re": `bad goal "minimise cpu_per_re" (want min or max and a metric, for example min cpu_per_req)`,
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// An Option is a setting that was measured beside today's.
+// An Option is a setting that was measured side by side with today's.
 type Option struct {
 	*Candidate
 	Stage  Stage // the last in which it was

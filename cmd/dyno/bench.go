@@ -22,11 +22,11 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [PACKAGES] [flags] [-- TEST FLAG...]",
 		Short: "Compare Go benchmarks, side by side",
-		Long: `Bench compares the benchmarks of test packages between two or more settings: of
+		Long: `Bench compares the benchmarks of test packages between two or more settings:
 revisions, Go versions, build flags, environment variables, or two functions of
 one package. PACKAGES are as for go test (default .).
 
-    dyno bench --vary rev=HEAD,.                       what is not committed yet, against the last commit
+    dyno bench --vary rev=HEAD,.                       uncommitted changes against the last commit
     dyno bench ./... --vary rev=main,. --fail-worse    in CI
     dyno bench --bench Encode --vary go=1.25.5,1.26.8
     dyno bench --vary GOGC=100,400
@@ -35,25 +35,25 @@ one package. PACKAGES are as for go test (default .).
     dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
     dyno bench --aa --blocks 14                        the working tree against itself
     dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
-    dyno bench --baseline rev:main --cache .bench      against what the cache has of main, if it has
-    dyno bench -f dyno.yaml                            of which the key bench is read
-    dyno report dyno-runs/x-20261121-101500            the same report again
+    dyno bench --baseline rev:main --cache .bench      against the cached results of main, if any
+    dyno bench -f dyno.yaml                            the key bench of a plan
+    dyno report dyno-runs/x-20261121-101500            print the same report again
 
-KEY of --vary is an environment variable (GOGC, GODEBUG, GOEXPERIMENT ...), which
-holds for the build too, go, rev, build or bench; "." of rev is the working tree.
+KEY of --vary is go, rev, build, bench, or an environment variable (GOGC, GODEBUG,
+GOEXPERIMENT ...), which the build sees too. The revision "." is the working tree.
 
-The tests are built once for each setting, and linked anew in every block, with
-the functions in another order, the same in all settings. In a block all settings
-of a benchmark run at the same time on the same CPU and take turns of milliseconds.
-Blocks are added until each benchmark is decided or known to --precision, at most
-for --duration; the chance of a false change in one comparison stays below --error
-however often it is looked. Then the benchmarks that changed are profiled, and the
-functions and lines that did it are shown. What makes a benchmark misleading, such
-as a result that is optimised away, is said.
+Dyno builds the tests once for each setting. It links them again for every block
+with the functions in a new order, the same in all settings. In a block, all settings
+of a benchmark run at the same time on the same CPU, in turns of milliseconds. Dyno
+adds blocks until each benchmark is decided or known to --precision, for at most
+--duration. The chance of a false change in one comparison stays below --error,
+however often dyno looks. Dyno then profiles the benchmarks that changed, and shows
+the functions and lines responsible. It warns of benchmarks that mislead, such as
+one whose result is optimised away.
 
-Flags after -- go to the test binary, such as -- -test.short. The processes of a
-benchmark are stopped and continued, which takes a Unix system; only on Linux are
-they pinned to a CPU.
+Flags after -- go to the test binary, such as -- -test.short. Dyno stops and
+continues the processes of a benchmark, which needs a Unix system. It pins them to
+a CPU on Linux only.
 ` + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := o.experiment(cmd, args)
@@ -84,27 +84,27 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p := &o.plan
 	p.Bench = true
 	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file` with the key bench")
-	p.Key(fs, "name", "", "name", "name", "of the experiment")
+	p.Key(fs, "name", "", "name", "name", "name of the experiment")
 	o.borrow(fs, "vary")
-	fs.StringVar(&o.pair, "pair", "", "compare benchmarks of one package: `elements` of their names, such as Pipeline1,Pipeline2")
-	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: what is said to change is a false alarm")
-	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, which were not measured side by side")
-	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, as --baseline rev:main")
-	p.Key(fs, "bench", "", "regexp", "bench.match", "which benchmarks, as of go test -bench (default all)")
-	p.Key(fs, "cpus", "", "n", "bench.cpus", "CPUs that all processes are pinned to; -1: none are (default 1)")
-	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("of building and measuring at most (default %v or, where they take longer, --blocks or the %d that can tell a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
-	p.Key(fs, "blocks", "", "n", "bench.blocks", "so many blocks, whatever is seen (default: until all is settled, or --duration)")
-	p.Key(fs, "sample", "", "time", "bench.sample", "of one turn (default: what suits each benchmark, from 1ms on)")
-	p.Key(fs, "precision", "", "share", "bench.precision", "half an interval that is narrow enough (default 1%)")
+	fs.StringVar(&o.pair, "pair", "", "compare the benchmarks of one package with these `elements` in their names, such as Pipeline1,Pipeline2")
+	fs.BoolVar(&o.aa, "aa", false, "compare the first setting with itself: any change reported is a false alarm")
+	fs.StringVar(&o.baseline, "baseline", "", "compare one setting with this `file` of benchmark results, not measured side by side")
+	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, such as rev:main")
+	p.Key(fs, "bench", "", "regexp", "bench.match", "benchmarks to run, as for go test -bench (default all)")
+	p.Key(fs, "cpus", "", "n", "bench.cpus", "number of CPUs to pin all processes to; -1 pins none (default 1)")
+	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("most time to build and measure (default %v, or longer if --blocks or the %d blocks needed to show a change take longer)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
+	p.Key(fs, "blocks", "", "n", "bench.blocks", "number of blocks, whatever the results (default: until all benchmarks are decided, or --duration)")
+	p.Key(fs, "sample", "", "time", "bench.sample", "length of one turn (default: fitted to each benchmark, at least 1ms)")
+	p.Key(fs, "precision", "", "share", "bench.precision", "stop when half of the interval is this narrow (default 1%)")
 	p.Key(fs, "error", "", "share", "bench.error", "chance of a false change in one comparison (default 0.1%)")
 	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build")
-	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` of benchmarks that changed, or none")
+	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` to take of benchmarks that changed, or none")
 	thresholdFlags(p, fs, &o.out)
 	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"
-	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without any, a verdict"
+	fs.Lookup("strict").Usage = "exit with status 98 if a threshold is unclear or, without thresholds, a verdict is"
 	fs.BoolVar(&o.out.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
 	o.out.flags(fs, "default dyno-runs/NAME-TIME")
-	fs.Lookup("format").Usage = "of the result: " + strings.Join(report.Formats(compare.OfBenchmarks), ", ")
+	fs.Lookup("format").Usage = "format of the result: " + strings.Join(report.Formats(compare.OfBenchmarks), ", ")
 	fs.StringVar(&o.resume, "resume", "", "not for benchmarks")
 	fs.Lookup("resume").Hidden = true
 }
@@ -125,7 +125,7 @@ func (o *benchFlags) borrow(fs *pflag.FlagSet, names ...string) {
 
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
 	if typed(cmd, "resume") {
-		return nil, flags.Mistakef("benchmarks cannot be gone on with: blocks of another time would not be the same experiment (consider: dyno report %s for what it has, or dyno bench anew)", o.resume)
+		return nil, flags.Mistakef("runs of dyno bench cannot be resumed: later blocks would be another experiment (consider: dyno report %s for its results, or a new dyno bench)", o.resume)
 	}
 	e, err := o.plan.Experiment()
 	if err != nil {
@@ -181,7 +181,7 @@ func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, e
 func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	if o.pair != "" {
 		if len(e.Settings) > 0 {
-			return flags.Mistakef("--pair and a plan with settings are two ways to say what is compared (consider: the level bench in the settings)")
+			return flags.Mistakef("--pair and settings in the plan both say what to compare (consider: the level bench in the settings)")
 		}
 		if slices.ContainsFunc(e.Factors, func(f dyno.Factor) bool { return f.Name == dyno.BenchFactor }) {
 			return flags.Mistakef("--pair %s and --vary bench are the same (want one)", o.pair)
@@ -189,7 +189,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		e.Factors = append(slices.Clone(e.Factors), dyno.Factor{Name: dyno.BenchFactor, Levels: strings.Split(o.pair, ",")})
 	}
 	if _, err := regexp.Compile(e.Bench.Match); err != nil {
-		return flags.Mistakef("--bench %q: %v (want a regular expression, as of go test -bench)", e.Bench.Match, err)
+		return flags.Mistakef("--bench %q: %v (want a regular expression, as for go test -bench)", e.Bench.Match, err)
 	}
 	limits := e.Thresholds
 	e.Thresholds = nil // which may be of the change that --aa makes
@@ -212,11 +212,11 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 			append(slices.Clone(first), dyno.Level{Factor: dyno.AAFactor, Value: "2"}),
 		}
 	case o.baseline != "" && n > 1:
-		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: side by side only, without --baseline)", n)
+		return flags.Mistakef("--baseline is compared with one setting, not %d (consider: a run without --baseline)", n)
 	case o.baseline != "":
 		return checkBaseline(o.baseline)
 	case n < 2:
-		return flags.Mistakef("nothing is varied, so that there is nothing to compare (consider: --vary rev=HEAD,. for what is not committed yet, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for this setting against a benchmark file)")
+		return flags.Mistakef("no factor is varied, so there is nothing to compare (consider: --vary rev=HEAD,. for uncommitted changes, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for a benchmark file)")
 	}
 	return nil
 }

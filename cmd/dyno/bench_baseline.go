@@ -34,7 +34,7 @@ func checkBaseline(file string) error {
 			return nil
 		}
 	}
-	return flags.Mistakef("--baseline: there are no benchmark results in %s (want lines such as BenchmarkX 100 12.5 ns/op)", file)
+	return flags.Mistakef("--baseline: %s has no benchmark results (want lines such as BenchmarkX 100 12.5 ns/op)", file)
 }
 
 // keepBaseline copies the file, so that the directory alone makes the report again.
@@ -57,20 +57,20 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case !ok:
 		return nil
 	case o.cache == "":
-		return flags.Mistakef("--baseline %s needs a folder of results (want --cache DIR)", o.baseline)
+		return flags.Mistakef("--baseline %s needs a cache (want --cache DIR)", o.baseline)
 	case len(e.Levels()) > 1:
-		return flags.Mistakef("--baseline is compared with one setting, and there are %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
+		return flags.Mistakef("--baseline is compared with one setting, not %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
 	commit, err := tool(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
-		return flags.Mistakef("--baseline: there is no revision %s in %s", rev, e.Subject.Dir)
+		return flags.Mistakef("--baseline: no revision %s in %s", rev, e.Subject.Dir)
 	}
 	file := cacheFile(o.cache, e, goVersion(cmd.Context(), e.Subject.Dir), commit)
 	if exists(file) {
 		o.baseline = file
 		return nil
 	}
-	notef(cmd, "%s is not there: %s and the working tree are measured side by side", file, rev)
+	notef(cmd, "%s does not exist yet: dyno measures %s and the working tree side by side", file, rev)
 	o.baseline = ""
 	e.Settings, e.Factors = nil, dyno.Factors{{Name: "rev", Levels: []string{rev, "."}}}
 	return nil

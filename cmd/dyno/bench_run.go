@@ -137,7 +137,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 	t := table()
 	chosen, left := profiledOnes(t)
 	if left > 0 {
-		p.Note("the %d greatest changes are profiled, %d more are not (consider: --bench, for one of them)", len(chosen), left)
+		p.Note("dyno profiles the %d largest changes and leaves out %d (consider: --bench, for one of them)", len(chosen), left)
 	}
 	if len(chosen) == 0 {
 		return dir, nil

@@ -237,7 +237,7 @@ func TestBenchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--aa", "--out", dir)
-	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report is of the blocks that are whole") || !strings.Contains(text, "3 blocks cannot show any change, however great") ||
+	if status != exitInterrupted || !strings.Contains(errs, "interrupted: the report covers the complete blocks") || !strings.Contains(text, "3 blocks cannot show any change, however great") ||
 		!strings.Contains(errs, "results are in "+dir) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
@@ -253,11 +253,11 @@ func TestBenchMistakes(t *testing.T) {
 		args []string
 	}{
 		{"missing closing )", []string{"--aa", "--bench", "("}},
-		{"nothing is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
-		{"nothing is varied", []string{"--pair", "RSS"}},
+		{"no factor is varied", []string{"--threshold", "change(sec_per_op) < 5%"}},
+		{"no factor is varied", []string{"--pair", "RSS"}},
 		{"no such file", []string{"--baseline", "nowhere.txt"}},
 		{"is a directory (want a file", []string{"--baseline", "."}},
-		{"no benchmark results in bench_test.go", []string{"--baseline", "bench_test.go"}},
+		{"bench_test.go has no benchmark results", []string{"--baseline", "bench_test.go"}},
 	} {
 		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench"}, c.args...)...)
 		if status != exitUsage || !strings.Contains(errs, c.want) {
@@ -346,7 +346,7 @@ func TestBenchCache(t *testing.T) {
 	f := &fakeBench{commit: strings.TrimSpace(string(out))}
 	args := []string{"bench", "--baseline", "rev:main", "--cache", "cache", "--blocks", "6", "--out"}
 	status, text, errs := dynoBench(t, t.Context(), f, append(args, "a")...)
-	if status != exitDone || !strings.Contains(errs, "main and the working tree are measured side by side") || strings.Contains(text, tables.BaselineTitle) {
+	if status != exitDone || !strings.Contains(errs, "does not exist yet: dyno measures main and the working tree side by side") || strings.Contains(text, tables.BaselineTitle) {
 		t.Fatalf("status %d\n%s%s", status, errs, text)
 	}
 	status, text, errs = dynoBench(t, t.Context(), f, append(args, "b")...)
@@ -354,7 +354,7 @@ func TestBenchCache(t *testing.T) {
 		t.Errorf("status %d\n%s%s", status, errs, text)
 	}
 	status, _, errs = dynoBench(t, t.Context(), f, "bench", "--baseline", "rev:nowhere", "--cache", "cache")
-	if status != exitUsage || !strings.Contains(errs, "there is no revision nowhere") {
+	if status != exitUsage || !strings.Contains(errs, "no revision nowhere") {
 		t.Errorf("status %d\n%s", status, errs)
 	}
 }

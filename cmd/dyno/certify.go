@@ -54,32 +54,36 @@ func newCertify() *cobra.Command {
 	var c certifyFlags
 	cmd := &cobra.Command{
 		Use:   "certify [TARGET] [flags] [-- ARGUMENT...]",
-		Short: "Say what this machine can see of a service",
-		Long: `Certify measures how often a run finds a change that is there, and how often
-one that is not. It builds the service with changes of known size, which it plants
-itself in the path of each request, and makes many runs: each compares the service
-with itself or with one change, under names that say nothing until the run is
-judged. A run is what dyno run does with the same flags and plan, but at most 20s
-long, with a load of 1s, unless they say otherwise.
+		Short: "Measure which changes of a service this machine can detect",
+		Long: `Certify measures how often a run detects a real change, and how often it reports
+a false one. It plants changes of known size in the path of each request and makes
+many runs. Each run compares the service with itself or with one planted change,
+under names that reveal nothing until the run is judged. A run is what dyno run does
+with the same flags and plan, but at most 20s long with a load of 1s, unless they say
+otherwise.
 
     dyno certify ./cmd/server -- -addr '{{.Addr}}'
     dyno certify ./cmd/server --total 50m --path /search -- -addr '{{.Addr}}'
     dyno certify -f dyno.yaml --within 60s --plant cpu=3% --plant p99=10% --total 1h
 
-In 10m (--total) some 28 such runs fit: 8 of equal settings and 4 of each of 5
-changes. 50m fit 40 and 20 (--runs). Runs of equal settings also say how often a
-change should be found, by its size: 40 of them to some 12 points, 8 to 30; what
-was found of 20 with the change, to some 17 to 23, checks it. Ctrl-C ends a campaign:
-what was judged is kept, and --resume adds to it.
+In 10m (--total), about 28 such runs fit: 8 of equal settings and 4 of each of 5
+changes. In 50m, 40 and 20 fit (--runs). Runs of equal settings also predict the
+detection rate of a change from its size: within some 12 points from 40 runs, 30 from
+8. The rate measured in 20 runs with the change, within some 17 to 23 points, checks
+it. Ctrl-C ends a campaign and keeps the judged runs; --resume adds to them.
 
-KIND of --plant is cpu (more CPU time in each request, as a share of what one takes),
-memory (each request retains bytes; those of a window are this share of peak memory),
-lock (held by each request, for a share of its CPU time) or p99 (waits in 2% of the
-requests). Changes need a service that is built from source and answers by net/http;
-others get runs of equal settings only. If a plan has several settings, the
-first is certified. The certificate is kept in the user's configuration, and reports of dyno
-run cite it, until the kernel, the CPU, the service (its build, arguments,
-environment, limits), the load, or turns against launches alone differ.`,
+KIND of --plant is one of
+
+    cpu       each request uses more CPU time, by this share
+    memory    each request retains bytes; those of a window are this share of peak memory
+    lock      each request holds a lock, for this share of its CPU time
+    p99       2% of the requests wait
+
+Planted changes need a service that is built from source and answers with net/http;
+other services get runs of equal settings only. If a plan has several settings, dyno
+certifies the first. The certificate is stored in the user's configuration. Reports of
+dyno run cite it until the kernel, the CPU, the service (build, arguments, environment,
+limits), the load, or the mode (side by side, or one after the other) changes.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := planned(cmd, &p, args, false)
@@ -92,10 +96,10 @@ environment, limits), the load, or turns against launches alone differ.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.DurationVar(&c.total, "total", 10*time.Minute, "most `time` for all runs")
-	fs.IntVar(&c.runs, "runs", 20, "most runs of each change, a `number`; of equal settings twice as many")
-	fs.StringArrayVar(&c.plants, "plant", nil, "`KIND=sizes` of changes; may be repeated (default "+strings.Join(plantedSizes, " ")+")")
-	fs.BoolVar(&c.resume, "resume", false, "add runs to the certificate that is kept, with the same changes")
-	c.format.flags(fs, "of the result: text or json", "text", "json")
+	fs.IntVar(&c.runs, "runs", 20, "most runs of each change, a `number`; twice as many of equal settings")
+	fs.StringArrayVar(&c.plants, "plant", nil, "changes to plant, as `KIND=sizes`; may be repeated (default "+strings.Join(plantedSizes, " ")+")")
+	fs.BoolVar(&c.resume, "resume", false, "add runs with the same changes to the stored certificate")
+	c.format.flags(fs, "format of the result: text or json", "text", "json")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
 	return cmd
@@ -131,13 +135,13 @@ func (o *certifyFlags) runPlan(e *dyno.Experiment) (*dyno.Experiment, error) {
 	case o.runs < 1:
 		return nil, flags.Mistakef("--runs %d: want 1 or more", o.runs)
 	case o.resume && len(o.plants) > 0:
-		return nil, flags.Mistakef("--resume plants what was planted before; give it no --plant")
+		return nil, flags.Mistakef("--resume plants the same changes as before (want no --plant)")
 	case !e.Subject.Launched():
-		return nil, flags.Mistakef("%s runs already, and a certificate takes launches (consider: the package of the service)", &e.Subject)
+		return nil, flags.Mistakef("%s runs already, but certify launches the service (consider: the package of the service)", &e.Subject)
 	case e.Bench != nil || e.Slice > 0:
-		return nil, flags.Mistakef("a certificate is of launches of a service, not of benchmarks or slices")
+		return nil, flags.Mistakef("certify launches a service; it takes no benchmarks or slices")
 	case e.Load.Command != "" || e.Load.None:
-		return nil, flags.Mistakef("a certificate takes dyno's own load")
+		return nil, flags.Mistakef("certify needs dyno's own load")
 	}
 	run := *e
 	run.Profile, run.Trace, run.Thresholds, run.Memory = nil, 0, nil, new(bool)
@@ -149,7 +153,7 @@ func (o *certifyFlags) runPlan(e *dyno.Experiment) (*dyno.Experiment, error) {
 		run.Within = cmp.Or(run.Within, certifiedWithin)
 	}
 	if o.total < time.Duration(run.Within) {
-		return nil, flags.Mistakef("--total %v is too short for a run, which may take %v (consider: --within)", dyno.Duration(o.total), run.Within)
+		return nil, flags.Mistakef("--total %v is too short for one run of up to %v (consider: --within)", dyno.Duration(o.total), run.Within)
 	}
 	run.Subject.Plantable = true
 	return &run, nil
@@ -194,7 +198,7 @@ func certifyService(cmd *cobra.Command, e *dyno.Experiment, o *certifyFlags) (er
 	g.scratch = guard.TempName(os.TempDir())
 	scratch, err := guard.Start(guard.Job{Scratch: []string{g.scratch}}, guard.IO{})
 	if err != nil {
-		return fmt.Errorf("make a folder for the runs: %w", err)
+		return fmt.Errorf("make a directory for the runs: %w", err)
 	}
 	defer scratch.Stop(0)
 	g.Campaign = planted.Campaign{
@@ -249,13 +253,13 @@ func (g *certifier) campaign(changes []certify.Change) error {
 			if a, ok := base.Amount(c); ok {
 				g.c.Amounts = append(g.c.Amounts, a)
 			} else {
-				g.say("%s is left out: what it takes could not be worked out", words.Planted(c))
+				g.say("%s is left out: dyno could not work out how to plant it", words.Planted(c))
 			}
 		}
 		g.c.Base = base
 	}
 	if g.c.Unplanted != "" {
-		g.say("all runs are of equal settings: %s", g.c.Unplanted)
+		g.say("all runs compare equal settings: %s", g.c.Unplanted)
 	}
 	return g.Rounds(ctx, g.c.Amounts)
 }
@@ -287,7 +291,7 @@ func (g *certifier) identify(rs []*dyno.Result) error {
 	g.sought = true
 	now := findings.Identities(g.Plan, thisHost(g.Plan), rs)[0]
 	if why := g.c.Expired(now); g.earlier > 0 && why != nil {
-		return fmt.Errorf("go on with the certificate in %s: %s (consider: without --resume)", g.path, words.Expired(why))
+		return fmt.Errorf("resume the certificate in %s: %s (consider: certify without --resume)", g.path, words.Expired(why))
 	}
 	g.c.Of = now
 	g.c.How = dyno.OneAfterTheOther("as planned")
@@ -350,9 +354,9 @@ func (g *certifier) resume() error {
 	old, err := findings.ReadCertificate(g.path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("go on with a certificate: %w", err)
+		return fmt.Errorf("resume a certificate: %w", err)
 	case old.Within != g.c.Within || old.Load != g.c.Load:
-		return flags.Mistakef("the runs of the certificate in %s were other ones: %s, %s (consider: the same flags)", g.path, words.RunLength(old), old.Load)
+		return flags.Mistakef("the certificate in %s has runs of another kind: %s, %s (consider: the same flags)", g.path, words.RunLength(old), old.Load)
 	}
 	old.Unplanted = ""
 	g.c, g.earlier = old, len(old.Outcomes)
@@ -362,7 +366,7 @@ func (g *certifier) resume() error {
 // conclude keeps the certificate and prints it. failed is why the campaign did not come to its end.
 func (g *certifier) conclude(failed error) error {
 	if good, _ := g.c.Runs(); good == 0 || len(g.c.Outcomes) == g.earlier {
-		return cmp.Or(failed, error(flags.Mistakef("no run fits in %v beside what measures the service before (consider: a longer --total)", g.settings.total)))
+		return cmp.Or(failed, error(flags.Mistakef("no run fits in %v after the service itself is measured (consider: a longer --total)", g.settings.total)))
 	}
 	g.c.Interrupted = failed != nil
 	old := 0
@@ -370,7 +374,7 @@ func (g *certifier) conclude(failed error) error {
 		old = g.better()
 	}
 	if old > 0 {
-		notef(g.cmd, "the certificate of %s that is kept stays, as this one has fewer", layout.Count(old, "run"))
+		notef(g.cmd, "the stored certificate of %s is kept, as this one has fewer", layout.Count(old, "run"))
 	} else if err := findings.WriteCertificate(g.path, g.c); err != nil {
 		failed = errors.Join(failed, err)
 	}
@@ -384,7 +388,7 @@ func (g *certifier) conclude(failed error) error {
 		return errors.Join(failed, err)
 	}
 	if old == 0 {
-		fmt.Fprintf(g.cmd.ErrOrStderr(), "kept in %s; reports of dyno run cite it\n", g.path)
+		fmt.Fprintf(g.cmd.ErrOrStderr(), "stored in %s; reports of dyno run cite it\n", g.path)
 	}
 	return failed
 }

@@ -27,16 +27,17 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare DIR [DIR] | compare FILE...",
 		Short: "Compare the settings of a run, two runs, or benchmark files",
-		Long: `Compare prints the settings of one run against its baseline, as report does, or
-each setting of a second run against the same of a first, a table each. Two runs
-were not made side by side: a drift of the machine between them counts as a
-change, and the report says so. One run that varies what differs is the better experiment.
+		Long: `Compare prints the settings of one run against its baseline, as report does. Of two
+runs, it prints each setting of the second against the same setting of the first, in
+one table each. Two runs are not side by side: a drift of the machine between them
+counts as a change, and the report says so. One run with both settings is the better
+experiment.
 
     dyno compare dyno-runs/a dyno-runs/b
 
-Of files that go test -bench has written it prints what benchstat prints of them,
-the same medians, changes and p-values, and what they cannot tell. A file is PATH,
-LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
+For files that go test -bench wrote, it prints the same medians, changes and p-values
+as benchstat, and says what they cannot show. A file is PATH, LABEL=PATH, or - for
+standard input. Keys and queries are those of benchstat.
 
     dyno compare old.txt new.txt
     dyno compare new.txt --col /format --row .name`,
@@ -64,7 +65,7 @@ LABEL=PATH, or - for standard input; keys and queries are those of benchstat.
 			first, _ := os.Stat(args[0])
 			second, _ := os.Stat(args[1])
 			if os.SameFile(first, second) {
-				return flags.Mistakef("%s and %s are one run (consider: dyno compare %[1]s, for its settings)", args[0], args[1])
+				return flags.Mistakef("%s and %s are the same run (consider: dyno compare %[1]s, to compare its settings)", args[0], args[1])
 			}
 			return compareRuns(cmd, args[0], args[1], &o)
 		},
@@ -102,13 +103,13 @@ func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 
 func benchstatFlags(fs *pflag.FlagSet, o *benchstat.Options) {
 	d := benchstat.Options{}.Resolved()
-	fs.StringVar(&o.Filter, "filter", d.Filter, "of benchmark files, the results that match this `query`, as benchstat's -filter")
-	fs.StringVar(&o.Table, "table", d.Table, "of benchmark files, the `keys` that make tables")
-	fs.StringVar(&o.Row, "row", d.Row, "of benchmark files, the `keys` that make rows")
-	fs.StringVar(&o.Col, "col", d.Col, "of benchmark files, the `keys` that make columns, such as /format")
-	fs.StringVar(&o.Ignore, "ignore", "", "of benchmark files, `keys` that make no difference")
-	fs.Float64Var(&o.Alpha, "alpha", d.Alpha, "of benchmark files, a change is shown if p is below this `α`")
-	fs.Float64Var(&o.Confidence, "confidence", d.Confidence, "of benchmark files, the `level` of intervals")
+	fs.StringVar(&o.Filter, "filter", d.Filter, "benchmark files: only results that match this `query`, as benchstat's -filter")
+	fs.StringVar(&o.Table, "table", d.Table, "benchmark files: the `keys` that make tables")
+	fs.StringVar(&o.Row, "row", d.Row, "benchmark files: the `keys` that make rows")
+	fs.StringVar(&o.Col, "col", d.Col, "benchmark files: the `keys` that make columns, such as /format")
+	fs.StringVar(&o.Ignore, "ignore", "", "benchmark files: `keys` to ignore")
+	fs.Float64Var(&o.Alpha, "alpha", d.Alpha, "benchmark files: show a change if p is below this `α`")
+	fs.Float64Var(&o.Confidence, "confidence", d.Confidence, "benchmark files: confidence `level` of intervals")
 }
 
 // onlyBenchFiles reports a flag that says nothing to run directories.
@@ -169,7 +170,7 @@ func benchInputs(args []string) ([]benchInput, error) {
 
 func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Options, o *outFlags) error {
 	if form := o.form(); !slices.Contains([]string{"text", "json", "markdown", "csv"}, form) {
-		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv of benchmark files)", form)
+		return flags.Mistakef("--format %s is for run directories (want text, json, markdown or csv for benchmark files)", form)
 	}
 	for name, share := range map[string]float64{"alpha": bo.Alpha, "confidence": bo.Confidence} {
 		if share == 0 { // which would mean the default
@@ -200,7 +201,7 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 		notef(cmd, "%s", layout.Clean(n))
 	}
 	if t.Results == 0 {
-		return fmt.Errorf("there are no benchmark results in %s, or none that --filter matches (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))
+		return fmt.Errorf("no benchmark results in %s, or --filter matches none (want lines such as BenchmarkX 100 12.5 ns/op)", strings.Join(t.Files, ", "))
 	}
 	return printBenchstat(cmd, t, o)
 }

@@ -37,10 +37,10 @@ func newDemo() *cobra.Command {
 	var o outFlags
 	cmd := &cobra.Command{
 		Use:   "demo [NAME]",
-		Short: "Make a published study again, in under 3 minutes",
-		Long: `Demo measures an example service that dyno brings along, by the short plans of the
-example, and prints what a published study of such a service found beside what
-was found here. It needs the go command and nothing else.
+		Short: "Reproduce a published study, in under 3 minutes",
+		Long: `Demo measures an example service that comes with dyno, by short plans. It prints the
+results beside those of a published study of such a service. It needs the go command
+and nothing else.
 
     dyno demo              what GOGC does to response times and memory
     dyno demo search       what allocations cost, and which line makes them
@@ -64,7 +64,7 @@ func demo(cmd *cobra.Command, name string, o *outFlags) error {
 	if !slices.Contains(examples.Names(), name) {
 		return flags.Mistakef("unknown example %q (want %s)", name, strings.Join(examples.Names(), ", "))
 	}
-	if err := o.oneRun("dyno report, of one of the demo's runs"); err != nil {
+	if err := o.oneRun("dyno report on one of the demo's runs"); err != nil {
 		return err
 	}
 	folder, err := demoFolder(o.dir, name)

@@ -42,11 +42,11 @@ func typed(cmd *cobra.Command, name string) bool {
 	return f.Changed && !env
 }
 
-// alone reports a flag that is typed beside one that goes without it.
+// alone returns an error if one of the other flags is typed too.
 func alone(cmd *cobra.Command, text string, others ...string) error {
 	for _, other := range others {
 		if typed(cmd, other) {
-			return flags.Mistakef(text+": only one of them can be had", other)
+			return flags.Mistakef(text, other)
 		}
 	}
 	return nil

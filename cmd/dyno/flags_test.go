@@ -90,7 +90,7 @@ func TestLoadFlags(t *testing.T) {
 		want string
 	}{
 		{"-r 5/over/1m -d 10s", "the rate has its own length"},
-		{"--targets t.txt -X POST", "load has targets and steps of its own"},
+		{"--targets t.txt -X POST", "load has targets and its own steps"},
 		{"--command wrk --deadline 30ms", "load has command and deadline"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},

@@ -41,7 +41,7 @@ func thresholdFlags(p *flags.Set, fs *pflag.FlagSet, o *outFlags) {
 const thresholdHelp = "`limit` that must hold, or the exit status is 99: 'p99 < 30ms', 'failures == 0', 'change(p99) < 5%'; may be repeated, replaces the plan's"
 
 func (o *outFlags) strictFlag(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.strict, "strict", false, "exit with status 98 if a threshold is unclear or, without any, the verdict on a primary metric")
+	fs.BoolVar(&o.strict, "strict", false, "exit with status 98 if a threshold is unclear or, without thresholds, the verdict on a primary metric is")
 }
 
 func parseThresholds(texts []string) (ths []dyno.Threshold, err error) {
@@ -91,12 +91,12 @@ func (o *outFlags) gate(f *findings.Findings) error {
 }
 
 const summaryHelp = `
-In a job of GitHub, where GITHUB_STEP_SUMMARY is set, the result is appended to the
-step's summary too, as --format markdown has it.`
+In a GitHub job, where GITHUB_STEP_SUMMARY is set, dyno also appends the result to the
+step summary, as --format markdown prints it.`
 
 // tellGitHub puts the result into the summary of a step, and warnings to lines. It never fails.
 func tellGitHub(cmd *cobra.Command, f *findings.Findings) {
 	if err := errors.Join(github.Summary(f), github.Annotate(cmd.ErrOrStderr(), f.Table)); err != nil {
-		notef(cmd, "GitHub is not told: %v", err)
+		notef(cmd, "GitHub does not get the result: %v", err)
 	}
 }

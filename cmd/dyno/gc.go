@@ -30,10 +30,10 @@ func newGC() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc [FILE...]",
 		Short: "Analyse the GC trace in a log of any Go program",
-		Long: `Gc reads what GODEBUG=gctrace=1 makes a Go program print, from Go 1.5 on, out of
-logs with any other text in them, and says how often it collected, what that
-cost, and how its heap went. Lines that log text cut in two are put together.
-Without a file, or with -, it reads standard input.
+		Long: `Gc reads the lines that GODEBUG=gctrace=1 makes a Go program print, from Go 1.5 on,
+in logs that may have any other text. It reports how often the program collected
+garbage, what that cost, and how the heap changed. It joins lines that other text
+cut in two. Without a file, or with -, it reads standard input.
 
     GODEBUG=gctrace=1 ./service 2> gc.log
     dyno gc gc.log
@@ -55,11 +55,11 @@ Without a file, or with -, it reads standard input.
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests that were answered meanwhile, for requests per collection")
-	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, or --line, or the one that is given")
+	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests answered meanwhile, for requests per collection")
+	fs.BoolVar(&o.explain, "explain", false, "break one line into its parts: the last, that of --line, or the one given")
 	fs.IntVar(&o.line, "line", 0, "explain collection `n`")
 	fs.BoolVar(&o.compare, "compare", false, "show two logs side by side")
-	o.format.flags(fs, "of the result: text or json", "text", "json")
+	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	return cmd
 }
 
@@ -70,13 +70,13 @@ func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 	case typed(cmd, "line") && o.line < 1:
 		return flags.Mistakef("--line %d: collections are counted from 1", o.line)
 	case o.compare && o.explain:
-		return flags.Mistakef("--compare shows two logs, --explain a line: only one of them can be had")
+		return flags.Mistakef("--compare shows two logs and --explain one line (want one of these flags)")
 	case o.compare && len(args) != 2:
 		return flags.Mistakef("--compare wants two files, not %d", len(args))
 	case o.explain && len(args) > 1:
 		return flags.Mistakef("--explain wants one file or one line, not %d", len(args))
 	case o.explain && o.form() == "json":
-		return flags.Mistakef("a line is explained in words, not as JSON")
+		return flags.Mistakef("--explain has no JSON form")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (o *gcFlags) check(cmd *cobra.Command, args []string) error {
 func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		if f, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-			return flags.Mistakef("which log? (consider: GODEBUG=gctrace=1 ./service 2> gc.log, and then dyno gc gc.log)")
+			return flags.Mistakef("no log given (consider: GODEBUG=gctrace=1 ./service 2> gc.log, and then dyno gc gc.log)")
 		}
 		args = []string{"-"}
 	}
@@ -130,7 +130,7 @@ func (o *gcFlags) run(cmd *cobra.Command, args []string) error {
 func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	if strings.HasPrefix(arg, "gc ") {
 		if cs, err := gctrace.Parse(strings.NewReader(arg)); err != nil || len(cs) != 1 {
-			return "", flags.Mistakef("explain %q: that is not a whole gc line", arg)
+			return "", flags.Mistakef("explain %q: not a complete gc line", arg)
 		}
 		return arg, nil
 	}
@@ -147,7 +147,7 @@ func (o *gcFlags) lineOf(cmd *cobra.Command, arg string) (string, error) {
 	case n == 0:
 		return "", noCollections(arg)
 	case line == "":
-		return "", fmt.Errorf("explain %s: collection %d is not among its %d", arg, o.line, n)
+		return "", fmt.Errorf("explain %s: no collection %d among its %d", arg, o.line, n)
 	}
 	return line, nil
 }
@@ -169,7 +169,7 @@ func (o *gcFlags) read(cmd *cobra.Command, name string) (*gctrace.Log, error) {
 }
 
 func noCollections(name string) error {
-	return fmt.Errorf("%s has no line of a GC trace (consider: GODEBUG=gctrace=1 ./service 2> gc.log)", cmp.Or(strings.TrimPrefix(name, "-"), "standard input"))
+	return fmt.Errorf("%s has no GC trace lines (consider: GODEBUG=gctrace=1 ./service 2> gc.log)", cmp.Or(strings.TrimPrefix(name, "-"), "standard input"))
 }
 
 // readTrace reads a file, or standard input where name is "-".
@@ -197,7 +197,7 @@ func openLog(cmd *cobra.Command, name string) (r io.Reader, done func(), err err
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s is a directory, not a log (consider, of a run: %[1]s/trials/0001/gctrace.txt)", name)
+		return nil, nil, fmt.Errorf("%s is a directory, not a log (consider: %[1]s/trials/0001/gctrace.txt, if it is a run)", name)
 	}
 	return f, func() { f.Close() }, nil
 }

@@ -22,8 +22,8 @@ func newInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [PACKAGE]",
 		Short: "Write a commented dyno.yaml",
-		Long: `Init writes dyno.yaml in this directory: a plan for the main package that it
-finds below, or for PACKAGE, with every key explained.
+		Long: `Init writes dyno.yaml in this directory: a plan that explains every key. The plan is
+for PACKAGE, or for the only main package below this directory.
 
     dyno init
     dyno init ./cmd/server`,
@@ -35,7 +35,7 @@ finds below, or for PACKAGE, with every key explained.
 			}
 			const file = "dyno.yaml"
 			if !force && exists(file) {
-				return fmt.Errorf("%s is here already (consider: --force)", file)
+				return fmt.Errorf("%s exists already (consider: --force)", file)
 			}
 			name, err := filepath.Abs(pkg)
 			if err != nil {

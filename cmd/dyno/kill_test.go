@@ -158,7 +158,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("status %d, want %d", status, exitInterrupted)
 	}
 	s.nothingIsLeft()
-	if !strings.Contains(s.stdout.String(), "planned trials were run") || !strings.Contains(s.stderr.String(), "go on with dyno run --resume "+s.out) {
+	if !strings.Contains(s.stdout.String(), "planned trials were run") || !strings.Contains(s.stderr.String(), "resume with dyno run --resume "+s.out) {
 		t.Errorf("stdout:\n%s\nstderr:\n%s", &s.stdout, &s.stderr)
 	}
 	for _, name := range []string{"summary.json", "bench.txt"} {

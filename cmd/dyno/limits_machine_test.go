@@ -51,7 +51,7 @@ func TestMachineLimitMemory(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	const killed = "killed by the kernel for want of memory: the control group reached its limit of 64 MiB (most: 64.0 MiB); GOMEMLIMIT is not set, GOGC=400 (consider: GOMEMLIMIT=57MiB, a higher limit)"
+	const killed = "the kernel killed the subject for lack of memory: the control group reached its limit of 64 MiB (most: 64.0 MiB); GOMEMLIMIT is not set, GOGC=400 (consider: GOMEMLIMIT=57MiB, a higher limit)"
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(lines)) {
 		var r dyno.Result

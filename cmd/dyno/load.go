@@ -17,20 +17,21 @@ func newLoad() *cobra.Command {
 	o := outFlags{steps: true}
 	cmd := &cobra.Command{
 		Use:   "load URL",
-		Short: "Put a load on a service that runs already",
-		Long: `Load sends requests to a URL and reports response times: the trial of run without
-a subject of its own. Latency is measured from when a request was due, so that
-with a rate a stall of the service is seen by every request that it delayed.
-One trial is reported as load testers do: rate, throughput, bytes, percentiles,
-histogram, status codes, errors and the slowest requests; several, by --repeat
-or --vary, as run does. Without --out nothing is written. Of a service that
-publishes expvar or Prometheus metrics, memory, CPU and collections are told too.
+		Short: "Load a service that is already running",
+		Long: `Load sends requests to a URL and reports response times, as a trial of dyno run
+without a launch. It measures latency from when a request was due. With a rate, a
+stall of the service therefore counts in every request that it delayed. For one
+trial, dyno reports as load testers do: rate, throughput, bytes, percentiles,
+histogram, status codes, errors and the slowest requests. For several (--repeat,
+--vary), it reports as dyno run does. Without --out, it writes no files. If the
+service publishes expvar or Prometheus metrics, dyno also reports memory, CPU and
+collections.
 
     dyno load http://127.0.0.1:8080/ -c 50 -d 10s
     dyno load http://127.0.0.1:8080/search -r 500/s -d 30s --json
     dyno load http://127.0.0.1:8080/search -r 500/s --format hgrm > latency.hgrm
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
-    dyno load --targets targets.txt -r 100/s         vegeta's file of requests
+    dyno load --targets targets.txt -r 100/s         a file of requests, as for vegeta
     dyno load http://127.0.0.1:8080/ --expvar /debug/vars --prometheus /metrics
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6
     dyno load http://127.0.0.1:8080/ -r 500/s --threshold 'p99 < 30ms' --threshold 'failures == 0'
@@ -138,7 +139,7 @@ func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 		notes = append(notes, "limits are not set")
 	}
 	if e.Memory != nil && *e.Memory {
-		notes = append(notes, "no trial tells whether memory is given back")
+		notes = append(notes, "no trial checks whether memory is given back")
 	}
 	for _, note := range notes {
 		notef(cmd, "%s: the service runs already", note)

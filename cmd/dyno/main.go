@@ -55,7 +55,7 @@ func mainStatus() int {
 	}
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "\ndyno: stopping (again to end at once)")
+		fmt.Fprintln(os.Stderr, "\ndyno: stopping (interrupt again to end at once)")
 		cancel(errInterrupted)
 		time.Sleep(oneSignal)
 		signal.Stop(signals) // a second one ends dyno at once; the guards clean up

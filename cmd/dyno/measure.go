@@ -70,7 +70,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 		return err
 	}
 	if o.form() == "html" {
-		return flags.Mistakef("--format html shows a run directory (consider: --out DIR)")
+		return flags.Mistakef("--format html needs a run directory (consider: --out DIR)")
 	}
 	hands, release, err := openLab(cmd, e)
 	if err != nil {
@@ -82,7 +82,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	hands.Interrupted = func(r *dyno.Result) {
 		if r.Latency != nil && r.Latency.Count() > 0 {
 			r.Err = ""
-			r.Warnings.Add(dyno.WarnInterrupted, "the trial was interrupted: it is shown as far as it came")
+			r.Warnings.Add(dyno.WarnInterrupted, "the trial was interrupted: its results are partial")
 			results = append(results, r)
 		}
 	}
@@ -229,9 +229,9 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 	switch {
 	case !errors.Is(err, errInterrupted):
 	case f.Plan.Bench != nil:
-		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report is of the blocks that are whole")
+		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report covers the complete blocks")
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; go on with dyno run --resume %s\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; resume with dyno run --resume %s\n",
 			filepath.Join(dir.Path, pageFile), dir.Path)
 	}
 	return o.end(cmd, f, errors.Join(err, missed(f)))
@@ -317,7 +317,7 @@ func missed(f *findings.Findings) error {
 func nothing(f *findings.Findings) error {
 	switch {
 	case f.Plan.Bench != nil && f.Table.Blocks == 0:
-		return errors.New("no block was finished")
+		return errors.New("no block finished")
 	case f.Plan.Bench == nil && f.Table.Trials == 0:
 		return errNothing
 	}

@@ -43,13 +43,13 @@ func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {
 
 func (o *outFlags) formatFlags(fs *pflag.FlagSet) {
 	all := report.Formats(compare.OfService)
-	usage := strings.Replace(strings.Join(all, ", "), ", hgrm", " or hgrm (of latency, for HdrHistogram's plotter)", 1)
-	o.format.flags(fs, "of the result: "+usage, all...)
+	usage := strings.Replace(strings.Join(all, ", "), ", hgrm", " or hgrm (latency, for HdrHistogram's plotter)", 1)
+	o.format.flags(fs, "format of the result: "+usage, all...)
 	fs.BoolVarP(&o.full, "full", "v", false, "print all tables instead of one screen")
 }
 
 func (o *outFlags) otlpFlag(fs *pflag.FlagSet) {
-	fs.Var(&o.otlp, "otlp", "push what is seen of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
+	fs.Var(&o.otlp, "otlp", "push live metrics of each trial every 5s to the OpenTelemetry collector at this `URL`, such as http://127.0.0.1:4318")
 }
 
 func (o *outFlags) look(w io.Writer) layout.Options {
@@ -67,23 +67,23 @@ func lookOf(w io.Writer) layout.Options {
 func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	form := o.form()
 	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
-		return flags.Mistakef("--format %s is not one of benchmarks (want %s)", form, strings.Join(want, ", "))
+		return flags.Mistakef("--format %s is not for benchmarks (want %s)", form, strings.Join(want, ", "))
 	}
 	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && form == "html" && term.IsTerminal(int(f.Fd())) {
 		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
 	}
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
-		return flags.Mistakef("--format hgrm shows one setting, and there are %d (consider: --format text, or the latency.hlog of each trial)", n)
+		return flags.Mistakef("--format hgrm shows one setting, not %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
 	if !o.failWorse || e.Bench != nil {
 		return nil
 	}
 	least := compare.FewestGateBlocks()
 	if len(e.Levels()) < 2 {
-		return flags.Mistakef("--fail-worse compares settings, and there is one (consider: --vary rev=main,. or --threshold 'p99 < 30ms')")
+		return flags.Mistakef("--fail-worse needs two settings, but there is one (consider: --vary rev=main,. or --threshold 'p99 < 30ms')")
 	}
 	if n := e.Resolved().Repeats; n > 0 && n < least {
-		return flags.Mistakef("--fail-worse lets everything pass in %s: at an error of %v it takes %d (consider: --repeat %d, or none for as many as it takes)",
+		return flags.Mistakef("--fail-worse cannot fail with %s: an error of %v needs %d (consider: --repeat %d, or no --repeat)",
 			layout.Count(n, "block"), dyno.Fraction(compare.GateAlpha), least, least)
 	}
 	return nil

@@ -35,21 +35,21 @@ func newPredict() *cobra.Command {
 	var o predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict [DIR]",
-		Short: "Predict what other GOGC and GOMEMLIMIT would cost",
-		Long: `Predict says what garbage collection would cost under settings that were not
-measured: how often it would run, its CPU time, and the peaks of heap and resident
-memory, each with an interval of 90%. It replays the collections of a run through
-the rules of the runtime's pacer, and measures nothing.
+		Short: "Predict what other values of GOGC and GOMEMLIMIT would cost",
+		Long: `Predict estimates the cost of garbage collection under settings that were not
+measured: its frequency, its CPU time, and the peaks of heap and resident memory,
+each with a 90% interval. It replays the collections of a run through the rules of
+the runtime's pacer, and measures nothing.
 
     dyno predict dyno-runs/sessions-20261121-101500
     dyno predict DIR --gogc 60,80 --limit none,200MiB     these settings
     dyno predict DIR --live 1.25                          with a live heap 25% larger
     dyno predict DIR --format html > predicted.html
 
-One setting is enough, with 15 collections or more; with two it is also known what
-a collection costs beside what the runtime books. It works on the log of a service
-elsewhere, too, which has run with GODEBUG=gctrace=1 (,gcpacertrace=1 for sizes to
-the byte); without --requests figures are per minute:
+One setting with 15 or more collections is enough. Two also show what a collection
+costs beyond the CPU time that the runtime attributes to it. Predict also reads the
+log of a service that ran elsewhere with GODEBUG=gctrace=1 (and gcpacertrace=1, for
+sizes to the byte). Without --requests, its figures are per minute:
 
     dyno predict --gctrace gc.log --requests 180000 --duration 1h --gogc-was 200`,
 		Args: cobra.MaximumNArgs(1),
@@ -66,16 +66,16 @@ the byte); without --requests figures are per minute:
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&o.gogc, "gogc", "", "predict these `values` of GOGC, such as 50,75,off (default 10 to 1600 and off)")
-	fs.StringVar(&o.limits, "limit", "", "predict these `values` of GOMEMLIMIT, such as none,200MiB (default some from where it turns bad)")
-	fs.Float64Var(&o.live, "live", 1, "with a live heap that is the measured one times this `factor`")
-	fs.StringVar(&o.group, "group", "", "of a run that varies more than GOGC and GOMEMLIMIT: the other `levels`, such as rev=main (default the baseline's)")
+	fs.StringVar(&o.limits, "limit", "", "predict these `values` of GOMEMLIMIT, such as none,200MiB (default some, from the lowest workable one up)")
+	fs.Float64Var(&o.live, "live", 1, "multiply the measured live heap by this `factor`")
+	fs.StringVar(&o.group, "group", "", "the other `levels`, such as rev=main, if the run varies more than GOGC and GOMEMLIMIT (default the baseline's)")
 	fs.StringVar(&o.gctrace, "gctrace", "", "predict from the log `file` of a program that ran with GODEBUG=gctrace=1; - is standard input")
-	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests that were answered in the time of the log")
-	fs.DurationVar(&o.duration, "duration", 0, "`time` in which so many were answered, if it is not that of the log")
-	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, where dyno did not set it (default 100)")
+	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests answered during the log")
+	fs.DurationVar(&o.duration, "duration", 0, "`time` in which --requests were answered, if not that of the log")
+	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, if dyno did not set it (default 100)")
 	fs.StringVar(&o.limitWas, "limit-was", "", "`value` of GOMEMLIMIT that was in force (default none)")
-	o.format.flags(fs, "of the result: text, json or html", "text", "json", "html")
-	fs.BoolVarP(&o.full, "full", "v", false, "print all, not one screen")
+	o.format.flags(fs, "format of the result: text, json or html", "text", "json", "html")
+	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
 	return cmd
 }
 
@@ -116,17 +116,17 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 func (o *predictFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.gctrace == "" && len(args) == 0:
-		return flags.Mistakef("which run? (consider: dyno predict dyno-runs/NAME, or --gctrace FILE for a log)")
+		return flags.Mistakef("no run given (consider: dyno predict dyno-runs/NAME, or --gctrace FILE for a log)")
 	case o.gctrace != "" && len(args) > 0:
-		return flags.Mistakef("--gctrace predicts from a log, and %s is a run: only one of them can be had", args[0])
+		return flags.Mistakef("--gctrace predicts from a log, but %s is a run (want one of them)", args[0])
 	case o.gctrace == "" && (o.requests != 0 || o.duration != 0):
-		return flags.Mistakef("--requests and --duration are of a log (consider: --gctrace FILE); a run has its own")
+		return flags.Mistakef("--requests and --duration are for a log; a run has its own (consider: --gctrace FILE)")
 	case o.gctrace != "" && o.group != "":
-		return flags.Mistakef("--group is of a run; a log has one")
+		return flags.Mistakef("--group is for a run; a log has one group")
 	case o.requests < 0 || o.duration < 0:
-		return flags.Mistakef("--requests and --duration are not negative")
+		return flags.Mistakef("--requests and --duration cannot be negative")
 	case o.duration > 0 && o.requests == 0:
-		return flags.Mistakef("--duration says in which time --requests were answered, and these are missing")
+		return flags.Mistakef("--duration needs --requests, the number answered in this time")
 	}
 	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && o.form() == "html" && term.IsTerminal(int(f.Fd())) {
 		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > predicted.html)", cmd.CommandPath())

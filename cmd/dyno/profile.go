@@ -41,38 +41,37 @@ func newProfile() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile DIR [top | list FUNC | peek FUNC | flame]",
 		Short: "Show the profiles of a run, or what changed between two settings",
-		Long: `Profile shows what dyno run --profile cpu,allocs took, per request, as the mean of
-all trials of a setting; and what dyno bench took of benchmarks that changed, per
-operation.
+		Long: `Profile shows the profiles of dyno run --profile cpu,allocs per request, as the mean
+of all trials of a setting. It shows the profiles of dyno bench, which are of the
+benchmarks that changed, per operation.
 
-    dyno profile DIR                            which there are; what CPU time is spent on; the first functions
-    dyno profile DIR --base 100                 what changed, of every other setting, with intervals
+    dyno profile DIR                            a list of profiles, what uses CPU time, the top functions
+    dyno profile DIR --base 100                 changes of every other setting, with intervals
     dyno profile DIR top --type allocs --setting GOGC=50
     dyno profile DIR list rssSearch             the source, line by line; with --base the change too
-    dyno profile DIR peek ToLower               its callers and callees, as pprof -peek has them
+    dyno profile DIR peek ToLower               its callers and callees, as pprof -peek shows them
     dyno profile DIR flame                      a tree of stacks
     dyno profile DIR flame --folded             for other tools
     dyno profile DIR --bench Encode --base main a benchmark that dyno bench found changed
 
-A function is charged with what it costs itself and with the library calls that it
-makes, as it is the subject's own code that can be changed (--flat: only what a
-function does itself; --cum: all that it calls). FUNC is a regular expression. A
-setting may be given by any part that only one has.`,
+The cost of a function includes the library calls that it makes, as only the subject's
+own code can be changed (--flat: the function alone; --cum: all that it calls). FUNC is
+a regular expression. Any unique part of a setting's name selects it.`,
 		Args: cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.kind, "type", "", "which `profile`: "+strings.Join(dyno.ProfileNames, ", ")+" (default all in the summary and with --base, else the first there is)")
-	fs.StringVar(&o.bench, "bench", "", "of a run of dyno bench, which `benchmark` (default the first that has profiles)")
-	fs.StringVar(&o.setting, "setting", "", "of which `setting` (default all, or the baseline)")
-	fs.StringVar(&o.base, "base", "", "what changed since this `setting`")
+	fs.StringVar(&o.kind, "type", "", "`profile` to show: "+strings.Join(dyno.ProfileNames, ", ")+" (default all in the summary and with --base, else the first)")
+	fs.StringVar(&o.bench, "bench", "", "`benchmark` to show, in a run of dyno bench (default the first with profiles)")
+	fs.StringVar(&o.setting, "setting", "", "`setting` to show (default all, or the baseline)")
+	fs.StringVar(&o.base, "base", "", "show the changes from this `setting`")
 	fs.IntVarP(&o.rows, "rows", "n", 20, "functions in a table; 0 means all")
-	fs.BoolVar(&o.flat, "flat", false, "sort by what functions do themselves")
-	fs.BoolVar(&o.cum, "cum", false, "sort by what functions do with all that they call")
-	fs.StringVar(&o.own, "own", "", "the `prefix` of the subject's own packages (default package main and what is neither standard library nor another module)")
-	fs.BoolVar(&o.folded, "folded", false, "flame: one stack a line, as flamegraph.pl, speedscope and inferno take it")
-	o.format.flags(fs, "of tables: text, json or markdown", "text", "json", "markdown")
+	fs.BoolVar(&o.flat, "flat", false, "sort by the cost of each function alone")
+	fs.BoolVar(&o.cum, "cum", false, "sort by the cost of each function with all that it calls")
+	fs.StringVar(&o.own, "own", "", "`prefix` of the subject's own packages (default package main, and all outside the standard library and other modules)")
+	fs.BoolVar(&o.folded, "folded", false, "flame: one stack per line, for flamegraph.pl, speedscope and inferno")
+	o.format.flags(fs, "format of tables: text, json or markdown", "text", "json", "markdown")
 	return cmd
 }
 
@@ -138,7 +137,7 @@ func (o *profileFlags) choose(run *profiles.Run, p *profiles.Profiles) (string, 
 			return s, nil
 		}
 	}
-	return "", fmt.Errorf("no setting that was asked for has a %s profile", p.Kind)
+	return "", fmt.Errorf("no selected setting has a %s profile", p.Kind)
 }
 
 func (o *profileFlags) check(verb string, args int) error {
@@ -149,17 +148,17 @@ func (o *profileFlags) check(verb string, args int) error {
 	case args < want:
 		return flags.Mistakef("%s needs the name of a function, or a part of it", verb)
 	case args > want:
-		return flags.Mistakef("%s takes no name of a function", verb)
+		return flags.Mistakef("%s takes no function name", verb)
 	case o.kind != "" && !slices.Contains(dyno.ProfileNames, o.kind):
 		return flags.Mistakef("unknown profile %q (want %s)", o.kind, strings.Join(dyno.ProfileNames, ", "))
 	case o.flat && o.cum:
-		return flags.Mistakef("--flat and --cum are two orders: only one of them can be had")
+		return flags.Mistakef("--flat and --cum are two orders (want one)")
 	case o.form() == "markdown" && verb != "summary" && verb != "top":
 		return flags.Mistakef("%s has no Markdown form", verb)
 	case o.rows < 0:
 		return flags.Mistakef("-n is %d (want at least 0)", o.rows)
 	case verb == "peek" && o.form() == "json":
-		return flags.Mistakef("peek is a text of pprof's (consider: flame --json, which has callers and callees)")
+		return flags.Mistakef("peek prints pprof's text only (consider: flame --json, which has callers and callees)")
 	case o.folded && verb != "flame":
 		return flags.Mistakef("--folded is a form of flame")
 	case o.base != "" && (verb == "peek" || verb == "flame"):
@@ -297,13 +296,13 @@ func (o *profileFlags) results(dir *store.Dir) ([]*dyno.Result, error) {
 	results := dir.Results()
 	if dir.Run.Plan.Bench == nil {
 		if o.bench != "" {
-			return nil, flags.Mistakef("--bench: %s is no run of benchmarks", dir.Path)
+			return nil, flags.Mistakef("--bench: %s is not a run of benchmarks", dir.Path)
 		}
 		return results, nil
 	}
 	names := findings.ProfiledBenchmarks(results)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s has no profiles: of benchmarks only those that changed are profiled", dir.Path)
+		return nil, fmt.Errorf("%s has no profiles: dyno profiles only benchmarks that changed", dir.Path)
 	}
 	if o.bench == "" {
 		return findings.ProfilesOf(results, names[0]), nil
@@ -342,7 +341,7 @@ func theOne(flag, text, noun string, names []string, ways ...func(name string) b
 		case 1:
 			return found[0], nil
 		}
-		return "", flags.Mistakef("%s %s fits %s", flag, text, list(found, " and "))
+		return "", flags.Mistakef("%s %s matches %s", flag, text, list(found, " and "))
 	}
-	return "", flags.Mistakef("%s %s fits none of the %s that have profiles: %s", flag, text, noun, list(names, ", "))
+	return "", flags.Mistakef("%s %s matches none of the %s with profiles: %s", flag, text, noun, list(names, ", "))
 }

@@ -18,14 +18,14 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Report on a run directory again",
-		Long: `Report prints what was found in a run, made anew from its directory alone, also
-while the run goes on.
+		Long: `Report prints the results of a run again, from its directory alone. The run may still
+be under way.
 
     dyno report dyno-runs/sessions-20261121-101500
-    dyno report DIR --format html > report.html      one file to pass on, as every run writes it
+    dyno report DIR --format html > report.html      one file to share, as every run writes it
     dyno report DIR --format markdown
     dyno report DIR --format hgrm > latency.hgrm
-    dyno report DIR --threshold 'p99 < 30ms'         judged anew, instead of the plan's
+    dyno report DIR --threshold 'p99 < 30ms'         judge by this, not the plan's thresholds
     dyno report DIR --format junit > junit.xml       also csv (a line for each metric), openmetrics
     dyno report DIR --requests csv > requests.csv    every request, for Excel
     dyno report DIR --series csv > series.csv        memory, heap, CPU ... over time`,
@@ -43,10 +43,10 @@ while the run goes on.
 	o.formatFlags(cmd.Flags())
 	o.strictFlag(cmd.Flags())
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
-	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a benchmark or, of a service, a primary metric is worse, as dyno bench and dyno run do")
-	cmd.Flags().StringVar(&series, "series", "", "print what was sampled over time, in this `form`: csv")
+	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a benchmark, or a primary metric of a service, is worse, as dyno bench and dyno run do")
+	cmd.Flags().StringVar(&series, "series", "", "print the samples over time, in this `form`: csv")
 	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
-	cmd.Flags().StringVar(&requests, "requests", "", "print every request that was kept, in this `form`: csv")
+	cmd.Flags().StringVar(&requests, "requests", "", "print every kept request, in this `form`: csv")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	err = o.end(cmd, f, nil)
 	for _, n := range dir.Missing() {
 		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
-			return fmt.Errorf("%w (consider: %s, where the samples of one that was killed, or is under way, are)", err, file)
+			return fmt.Errorf("%w (consider: %s, the samples of a trial that was killed or is under way)", err, file)
 		}
 	}
 	return err

@@ -30,7 +30,7 @@ type csvOfTrials struct {
 
 var (
 	requestsCSV = csvOfTrials{
-		"requests", "requests", "no single request was kept (consider: a run without --keep-requests none)", true,
+		"requests", "requests", "the run kept no single requests (consider: a run without --keep-requests none)", true,
 		[]string{"client", "request", "elapsed_ms", "latency_ms", "step", "status", "failed"}, eachRequest,
 	}
 	seriesCSV = csvOfTrials{"series", "readings", "nothing was sampled", false, []string{"metric", "sec", "value"}, eachReading}
@@ -38,9 +38,9 @@ var (
 
 func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
 	if form != "csv" {
-		return flags.Mistakef("unknown form %q of %s (want csv)", form, c.flag)
+		return flags.Mistakef("unknown form %q of --%s (want csv)", form, c.flag)
 	}
-	if err := alone(cmd, "--"+c.flag+" prints "+c.noun+", --%s is of something else", "format", "json", "threshold"); err != nil {
+	if err := alone(cmd, "--"+c.flag+" prints "+c.noun+" and cannot be combined with --%s", "format", "json", "threshold"); err != nil {
 		return err
 	}
 	dir, err := readNoted(cmd, path)
@@ -67,7 +67,7 @@ func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
 			return err
 		}
 		if r.Err != "" && rows > before {
-			notef(cmd, "trial %d failed, its %s are among these: %s", r.Trial.N, c.noun, r.Err)
+			notef(cmd, "trial %d failed, and its %s are included: %s", r.Trial.N, c.noun, r.Err)
 		}
 	}
 	if rows == 1 {
@@ -99,7 +99,7 @@ func eachRequest(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, add func(..
 		}
 	}
 	if kept < r.Sent.Requests {
-		notef(cmd, "of trial %d these are %d of %d requests, a uniform sample", r.Trial.N, kept, r.Sent.Requests)
+		notef(cmd, "trial %d kept %d of %d requests, a uniform sample", r.Trial.N, kept, r.Sent.Requests)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestResumeChild(t *testing.T) {
 		m.children.Wait()
 		cancel()
 		log, err := os.ReadFile(filepath.Join(s.out, web.ResumeLog))
-		if err != nil || !strings.Contains(string(log), "go on with dyno run --resume "+s.out) {
+		if err != nil || !strings.Contains(string(log), "resume with dyno run --resume "+s.out) {
 			t.Errorf("%d: it was not interrupted: %v, %s", end, err, log)
 		}
 		if text, _ := os.ReadFile(victim); string(text) != "precious" {

@@ -39,11 +39,11 @@ and compares the settings. TARGET is one of
     example.org/x/cmd/y@v1.2.0    a main package of a published module
     ./server                      an executable file
 
-and may come from the plan instead (-f dyno.yaml). Arguments after -- go to the
-service; {{.Addr}}, {{.Host}} and {{.Port}} in them stand for a free loopback
-address, of which the port is also in the environment variable PORT, and {{.Dir}}
-for an empty directory of this launch, which is deleted after it. The values of
-environment variables, in --vary too, may have them as well.
+or comes from the plan (-f dyno.yaml). Arguments after -- go to the service. In them,
+{{.Addr}}, {{.Host}} and {{.Port}} stand for a free loopback address. The environment
+variable PORT has the port, too. {{.Dir}} is an empty directory of this launch, which
+dyno deletes afterwards. Values of environment variables, in --vary too, may use the
+same templates.
 
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
@@ -56,12 +56,11 @@ environment variables, in --vary too, may have them as well.
     dyno run ./cmd/server --vary rev=main,HEAD --threshold 'change(p99) < 5%' --threshold 'failures == 0'
     dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
-KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...; of
-GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and their like the build has it too),
-arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency.
-A level with a comma is quoted, flags with spaces too:
---vary 'build="-tags=a,b",-pgo=off'. Limits need Linux, and root or a control group
-that is yours: --vary limit.cpu=none,10%.
+KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...), arg.NAME,
+go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency. The build sees
+GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and the like, too. Quote a level that has
+a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
+--vary limit.cpu=none,10%, need Linux, and root or a control group of your own.
 ` + summaryHelp,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,10 +89,10 @@ that is yours: --vary limit.cpu=none,10%.
 	fs.BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a primary metric is worse, with an error of 0.1% for each comparison")
 	o.flags(fs, "default dyno-runs/NAME-TIME")
 	o.otlpFlag(fs)
-	fs.BoolVar(&overhead, "overhead", false, "measure what the probes cost the subject: the baseline without and with them, by turns in one process")
+	fs.BoolVar(&overhead, "overhead", false, "measure the cost of the probes: the baseline without and with them, in turns in one process")
 	fs.BoolVar(&print, "print", false, "show the resolved plan and the order of trials, run nothing")
-	fs.StringVar(&resume, "resume", "", "go on with the run in this `dir`ectory")
-	fs.IntVar(&o.more, "more", 0, "with --resume: add a `number` of blocks, whose look shares the error")
+	fs.StringVar(&resume, "resume", "", "resume the run in this `dir`ectory")
+	fs.IntVar(&o.more, "more", 0, "with --resume: add a `number` of blocks, within the same error rate")
 	return cmd
 }
 
@@ -180,13 +179,13 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 		return
 	}
 	if changes, _ := tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
-		notef(cmd, "there are changes that are not committed; no revision has them (consider: --vary rev=HEAD,.)")
+		notef(cmd, "no revision has your uncommitted changes (consider: --vary rev=HEAD,.)")
 	}
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
 	if len(args) > 0 {
-		return flags.Mistakef("--resume takes the plan from %s; give it no target", path)
+		return flags.Mistakef("--resume takes the plan from %s (want no target)", path)
 	}
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -207,10 +206,10 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		return err
 	}
 	if dir.Run.Plan.Bench != nil {
-		return errors.Join(flags.Mistakef("benchmarks cannot be gone on with (consider: dyno report %s for what it has, or dyno bench anew)", path), dir.Close())
+		return errors.Join(flags.Mistakef("runs of dyno bench cannot be resumed (consider: dyno report %s for its results, or a new dyno bench)", path), dir.Close())
 	}
 	if s := &dir.Run.Plan.Subject; !s.Launched() && (dir.Run.Plan.Load.None || s.PID != 0 || s.Process != "") {
-		return errors.Join(flags.Mistakef("a watch cannot be gone on with: what it watched has not waited (consider: dyno watch)"), dir.Close())
+		return errors.Join(flags.Mistakef("a watch cannot be resumed, as the process went on without it (consider: a new dyno watch)"), dir.Close())
 	}
 	if typed(cmd, "more") {
 		if err := dir.Extend(o.more); err != nil {
@@ -224,7 +223,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		return o.conclude(cmd, dir, nil)
 	}
 	if dir.Run.Plan.Slice > 0 {
-		notef(cmd, "all slices are measured anew, as those of two processes cannot be compared")
+		notef(cmd, "all slices are measured again, as those of two processes cannot be compared")
 	}
 	e := dir.Run.Plan
 	if e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
@@ -249,10 +248,10 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	least, median := compare.FewestRepeats(settings)
 	switch {
 	case settings > 1 && repeats < least:
-		notef(cmd, "with so few repeats (%d) of %d settings hardly any change can be shown; it takes %d at least (consider: --repeat %d)",
-			repeats, settings, least, max(least, median))
+		notef(cmd, "%s of %d settings can hardly show a change, which takes at least %d (consider: --repeat %d)",
+			layout.Count(repeats, "repeat"), settings, least, max(least, median))
 	case repeats > 1 && repeats < median:
-		notef(cmd, "for an interval of the median of each setting it takes %d repeats, not %d", median, repeats)
+		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", median, repeats)
 	}
 }
 

@@ -46,10 +46,10 @@ func newTune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [TARGET] [flags] [-- ARGUMENT...]",
 		Short: "Say which GOGC and GOMEMLIMIT to set, and prove it",
-		Long: `Tune measures a service as it runs today, predicts what other settings of the garbage
-collector would do, writes that down, and measures the most promising ones side by side
-with today's. It recommends a setting only if it is measured to be better, and "keep
-what you have" otherwise. TARGET is as of dyno run.
+		Long: `Tune measures a service as it runs today, predicts the effect of other settings of the
+garbage collector, and records the predictions. Then it measures the most promising
+settings side by side with today's. It recommends a setting only if it measured better,
+and "keep what you have" otherwise. TARGET is as for dyno run.
 
     dyno tune ./cmd/server -- -addr '{{.Addr}}'
     dyno tune ./cmd/server --goal 'min cpu_per_req' --subject-to 'rss_peak < 400MiB'
@@ -57,18 +57,18 @@ what you have" otherwise. TARGET is as of dyno run.
     dyno tune -f dyno.yaml --headroom --try GOMAXPROCS,pgo
     dyno tune dyno-runs/server-tune-20261121-101500 --patch kubernetes
 
-Without --goal the goal is one sum: CPU time per request and peak memory, in per cent of
-today's, where 1% of memory may cost 0.5% of CPU time (--memory-price). Limits, and GOGC=off
-with one, are tried only where memory is reserved for the service: by --limit memory=, a level
-of limit.memory, or --reserve. If a plan has several settings, the first is
-today's.
+The default goal is a sum: CPU time per request and peak memory, in per cent of today's,
+where 1% of memory may cost 0.5% of CPU time (--memory-price). Tune tries GOMEMLIMIT, and
+GOGC=off with it, only if memory is reserved for the service: by --limit memory=, a level
+of limit.memory, or --reserve. If a plan has several settings, the first is today's.
 
-The directory has a run for each stage, which dyno report, compare and view read: 1-today,
-2-candidates, 3-more, 4-headroom; predictions.json was written before 2-candidates began.
-Ctrl-C keeps what was measured.
+The directory has a run for each stage: 1-today, 2-candidates, 3-more, 4-headroom. The
+commands report, compare and view read them. Tune writes predictions.json before
+2-candidates begins. Ctrl-C keeps the results so far.
 
-KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build by the CPU profile of
-today's setting), or a factor of --vary with a level: go=1.27.4, GOEXPERIMENT=nogreenteagc.`,
+KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build with the CPU
+profile of today's setting), or a factor of --vary with a level: go=1.27.4,
+GOEXPERIMENT=nogreenteagc.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.patch != "" {
@@ -90,18 +90,18 @@ today's setting), or a factor of --vary with a level: go=1.27.4, GOEXPERIMENT=no
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.goal, "goal", "", "what is to be best: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
+	fs.StringVar(&o.goal, "goal", "", "the goal: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
 	fs.StringArrayVar(&o.subject, "subject-to", nil, "`limit` that must hold, such as 'rss_peak < 400MiB' or 'change(p99) < 5%'; may be repeated, replaces the plan's thresholds")
-	fs.Float64Var(&o.price, "memory-price", tune.DefaultPrice, "without --goal: what 1% of peak memory may cost, in per cent of CPU time, a `number`")
-	fs.StringVar(&o.gain, "gain", "2%", "what a setting has to gain to be worth a change, a `share`")
-	fs.StringVar(&o.reserve, "reserve", "", "`size` of the memory that the service has for itself, such as a container's limit where this machine sets none (default --limit memory=)")
+	fs.Float64Var(&o.price, "memory-price", tune.DefaultPrice, "without --goal: how many per cent of CPU time 1% of peak memory may cost, a `number`")
+	fs.StringVar(&o.gain, "gain", "2%", "least gain that is worth a change, a `share`")
+	fs.StringVar(&o.reserve, "reserve", "", "`size` of the memory reserved for the service, such as a container's limit if this machine sets none (default --limit memory=)")
 	fs.DurationVar(&o.total, "total", 5*time.Minute, "most `time` for all trials, without builds")
 	fs.BoolVar(&o.headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
-	fs.StringSliceVar(&o.try, "try", nil, "`kinds` of settings beside the collector's, such as GOMAXPROCS,pgo,go=1.27.4")
-	fs.StringVar(&o.patch, "patch", "", "print the change of the tuning in the directory TARGET for env, docker, kubernetes or systemd, a `kind`, and measure nothing")
+	fs.StringSliceVar(&o.try, "try", nil, "other `kinds` of settings to try, such as GOMAXPROCS,pgo,go=1.27.4")
+	fs.StringVar(&o.patch, "patch", "", "print the change that the tuning in directory TARGET recommends, for this `kind`: env, docker, kubernetes or systemd; measure nothing")
 	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
 	fs.StringVar(&o.dir, "out", "", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)")
-	o.format.flags(fs, "of the result: text or json", "text", "json")
+	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
 	p.PublishedFlags(fs)
@@ -112,16 +112,16 @@ today's setting), or a factor of --vary with a level: go=1.27.4, GOEXPERIMENT=no
 func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, error) {
 	for _, name := range []string{"repeat", "within"} {
 		if typed(cmd, name) {
-			return nil, flags.Mistakef("--%s is of one run, and a tuning decides itself how long each takes (consider: --total)", name)
+			return nil, flags.Mistakef("--%s is for one run, but tune decides itself how long each run takes (consider: --total)", name)
 		}
 	}
 	switch {
 	case !e.Subject.Launched():
-		return nil, flags.Mistakef("%s runs already, and a tuning launches it with other settings (consider: the package of the service)", &e.Subject)
+		return nil, flags.Mistakef("%s runs already, but tune launches the service with other settings (consider: the package of the service)", &e.Subject)
 	case e.Slice > 0:
-		return nil, flags.Mistakef("a tuning takes launches, not slices of one process (consider: a plan without slice)")
+		return nil, flags.Mistakef("tune needs launches, not slices of one process (consider: a plan without slice)")
 	case e.Load.Command != "" || e.Load.None:
-		return nil, flags.Mistakef("a tuning takes dyno's own load")
+		return nil, flags.Mistakef("tune needs dyno's own load")
 	case o.total < leastTotal:
 		return nil, flags.Mistakef("--total %v is too short for a tuning (want at least %v)", dyno.Duration(o.total), dyno.Duration(leastTotal))
 	}
@@ -145,7 +145,7 @@ func (t *tuner) pose(e *dyno.Experiment) error {
 	case o.price < 0:
 		return flags.Mistakef("--memory-price %g: want 0 or more", o.price)
 	case !p.Goal.Sum() && typed(t.cmd, "memory-price"):
-		return flags.Mistakef("--memory-price is for the sum of CPU time and memory, and --goal %q has no memory in it (consider: one of them)", o.goal)
+		return flags.Mistakef("--memory-price is for the sum of CPU time and memory, but --goal is %q (want one of the flags)", o.goal)
 	case p.Goal.Sum():
 		p.Goal.Price = o.price
 	}
@@ -183,7 +183,7 @@ func (t *tuner) reserved(limit dyno.Size) (float64, error) {
 		return 0, flags.Mistakef("--reserve: %w", err)
 	}
 	if limit > 0 && size > limit {
-		return 0, flags.Mistakef("--reserve %v is more than the limit of the service's memory, %v", size, limit)
+		return 0, flags.Mistakef("--reserve %v is more than the service's memory limit, %v", size, limit)
 	}
 	return float64(size), nil
 }
@@ -204,7 +204,7 @@ func (t *tuner) today(env map[string]string) error {
 	if p.Collector.GOGC = gcmodel.Off; gogc != "off" {
 		v, err := strconv.Atoi(gogc)
 		if err != nil {
-			return flags.Mistakef("GOGC=%s is no number (want for example 100 or off)", gogc)
+			return flags.Mistakef("GOGC=%s is not a number (want for example 100 or off)", gogc)
 		}
 		if v >= 0 {
 			p.Collector.GOGC = float64(v)
@@ -235,7 +235,7 @@ func (t *tuner) extras(trial dyno.Trial) error {
 		switch {
 		case text == "pgo":
 			if !trial.Subject.Source() {
-				return flags.Mistakef("--try pgo builds the service, and %s is built already (consider: its package)", &trial.Subject)
+				return flags.Mistakef("--try pgo builds the service, but %s is already built (consider: its package)", &trial.Subject)
 			}
 			t.pgo = true
 			t.problem.Try = append(t.problem.Try, tune.Extra{Axis: "pgo", Levels: pgoLevels("/")}) // the profile is not yet there
@@ -265,7 +265,7 @@ func printPatch(w io.Writer, args []string, kind string) error {
 		return flags.Mistakef("--patch %s: want %s", kind, strings.Join(tuned.PatchKinds, ", "))
 	}
 	if len(args) != 1 {
-		return flags.Mistakef("--patch prints the change of a tuning (consider: its directory, as in dyno tune DIR --patch %s)", kind)
+		return flags.Mistakef("--patch needs the directory of a tuning (consider: dyno tune DIR --patch %s)", kind)
 	}
 	for _, p := range tuned.Patches("", nil, "") {
 		if p.Kind != kind {
@@ -274,7 +274,7 @@ func printPatch(w io.Writer, args []string, kind string) error {
 		text, err := os.ReadFile(filepath.Join(args[0], "patch", p.File))
 		if errors.Is(err, os.ErrNotExist) {
 			if _, err := os.Stat(filepath.Join(args[0], "tune.json")); err != nil {
-				return flags.Mistakef("%s is no directory of a tuning", args[0])
+				return flags.Mistakef("%s is not the directory of a tuning", args[0])
 			}
 			return fmt.Errorf("%s has no patch: its advice is to keep what you have", args[0])
 		}

@@ -146,7 +146,7 @@ func (t *tuner) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tun
 			m.Windows = append(m.Windows, w.Window)
 		}
 	} else if !errors.Is(err, predict.ErrNothing) {
-		t.notes = append(t.notes, fmt.Sprintf("%s tells the model nothing: %v", tuned.Dirs[s], err))
+		t.notes = append(t.notes, fmt.Sprintf("%s gives the model no data: %v", tuned.Dirs[s], err))
 	}
 	if s != tune.StageToday {
 		return nil
@@ -162,7 +162,7 @@ func (t *tuner) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tun
 			return copyFile(t.profilePath(), dir.TrialFile(r.Trial.N, "cpu.pb.gz"))
 		}
 	}
-	return errors.New("no CPU profile was taken, as --try pgo takes one (consider: without pgo)")
+	return errors.New("no CPU profile was taken for --try pgo (consider: a tuning without pgo)")
 }
 
 func pgoLevels(path string) dyno.Setting {
@@ -221,7 +221,7 @@ func (t *tuner) cases() []tune.Case {
 	live := t.live
 	switch {
 	case math.IsNaN(live):
-		t.notes = append(t.notes, "larger live heaps are left out, as no collection tells how large today's is")
+		t.notes = append(t.notes, "larger live heaps are left out: no collection measured today's")
 	case !t.plan.Subject.Source() || bool(t.plan.Subject.NoInject):
 		t.notes = append(t.notes, fmt.Sprintf("larger live heaps are left out: they need the injected probe, and %s has none", &t.plan.Subject))
 		live = math.NaN()
@@ -254,7 +254,7 @@ func (t *tuner) conclude(r *tuned.Report, failed error) error {
 	}
 	_, e := io.WriteString(w, tuned.Text(r, lookOf(w)))
 	if failed != nil {
-		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not come to its end; what was measured is in %s\n", r.Dir)
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not finish; its results so far are in %s\n", r.Dir)
 	}
 	return errors.Join(err, e)
 }
@@ -270,14 +270,14 @@ func (t *tuner) printPlan() error {
 	fmt.Fprint(w, tuned.Planned(t.problem))
 	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.Most(s).Round(time.Second)) }
 	fmt.Fprintf(w, "%s: today's setting, %d launches, at most %v\n", tuned.Dirs[tune.StageToday], cmp.Or(e.Repeats, 1), share(tune.StageToday))
-	fmt.Fprintf(w, "%s: today's and %s beside it, at most %v\n", tuned.Dirs[tune.StageCandidates],
+	fmt.Fprintf(w, "%s: today's and %s side by side, at most %v\n", tuned.Dirs[tune.StageCandidates],
 		layout.Count(t.problem.Most+len(t.problem.Try), "other"), share(tune.StageCandidates))
 	t.Spent = t.Most(tune.StageToday) + t.Most(tune.StageCandidates)
-	fmt.Fprintf(w, "%s: if what was measured names another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
+	fmt.Fprintf(w, "%s: if the results suggest another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
 	if t.flags.headroom {
 		t.Spent += t.Most(tune.StageMore)
 		fmt.Fprintf(w, "%s: half and double the load, larger live heaps, at most %v\n", tuned.Dirs[tune.StageHeadroom], share(tune.StageHeadroom))
 	}
-	_, err = fmt.Fprintf(w, "\nthe plan of the first:\n\n%s", text)
+	_, err = fmt.Fprintf(w, "\nthe plan of the first stage:\n\n%s", text)
 	return err
 }

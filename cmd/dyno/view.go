@@ -36,14 +36,14 @@ func newView() *cobra.Command {
 	var o viewFlags
 	cmd := &cobra.Command{
 		Use:   "view [DIR]",
-		Short: "Browse runs in a browser, those under way included",
-		Long: `View shows the runs of a folder (dyno-runs unless said) at an address that it
-prints, until Ctrl-C, which is its normal end: a list of them, each run with its
-charts and profiles, any two compared, and the trend of a metric over the runs of
-one name. DIR may also be one run directory. The address has a secret, for which a
-browser gets a cookie; without one of them nobody sees a page, or stops or resumes a
-run. Pages are plain addresses that can be reloaded. Nothing leaves this machine
-unless --addr says otherwise.
+		Short: "Show runs in a browser, also while they are under way",
+		Long: `View serves the runs in a directory (default dyno-runs) at an address that it prints,
+until Ctrl-C. It shows a list of runs, each run with its charts and profiles, any two
+runs compared, and the trend of a metric over the runs of one name. DIR may also be
+one run directory. The address has a secret, which the browser exchanges for a cookie.
+Seeing a page, and stopping or resuming a run, needs the secret or the cookie. Each
+page has a plain address that can be reloaded. Nothing leaves this machine unless
+--addr says otherwise.
 
     dyno view
     dyno view --open ./dyno-runs
@@ -60,8 +60,8 @@ unless --addr says otherwise.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.addr, "addr", "127.0.0.1:0", "`address` to listen at; port 0 is any that is free")
-	flags.StringSliceVar(&o.hosts, "host", nil, "another `name:port` that browsers may ask for, as through a tunnel; may be repeated")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:0", "`address` to listen at; port 0 picks a free port")
+	flags.StringSliceVar(&o.hosts, "host", nil, "another `name:port` that browsers may use, for example through a tunnel; may be repeated")
 	flags.BoolVar(&o.open, "open", false, "open it in the browser")
 	return cmd
 }
@@ -70,15 +70,15 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("%s: there is no such folder (consider: dyno demo, or dyno view DIR)", dir)
+		return fmt.Errorf("directory %s does not exist (consider: dyno demo, or dyno view DIR)", dir)
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder (consider: dyno view %s)", dir, filepath.Dir(dir))
+		return fmt.Errorf("%s is not a directory (consider: dyno view %s)", dir, filepath.Dir(dir))
 	}
 	listener, err := net.Listen("tcp", o.addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen at %s: another program does (consider: --addr 127.0.0.1:0, for a port that is free)", o.addr)
+		return fmt.Errorf("listen at %s: address already in use (consider: --addr 127.0.0.1:0, for a free port)", o.addr)
 	}
 	if err != nil {
 		return fmt.Errorf("listen at %s: %w (want for example --addr 127.0.0.1:8080)", o.addr, err)
@@ -103,7 +103,7 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	address = site.Address(address)
 	fmt.Fprintln(cmd.OutOrStdout(), address)
 	if !at.IP.IsLoopback() {
-		notef(cmd, "whoever can listen on the network on the way sees the pages and the secret (consider: --addr 127.0.0.1:0, and ssh -L)")
+		notef(cmd, "anyone who can read the network traffic sees the pages and the secret (consider: --addr 127.0.0.1:0, and ssh -L)")
 	}
 	if o.open {
 		door, err := doorTo(address, root)

@@ -116,7 +116,7 @@ func TestView(t *testing.T) {
 	}
 	// The port is taken now.
 	var stderr strings.Builder
-	if got := run(t.Context(), []string{"view", root, "--addr", u.Host}, io.Discard, &stderr); got != exitFailed || !strings.Contains(stderr.String(), "another program does (consider: --addr 127.0.0.1:0") {
+	if got := run(t.Context(), []string{"view", root, "--addr", u.Host}, io.Discard, &stderr); got != exitFailed || !strings.Contains(stderr.String(), "address already in use (consider: --addr 127.0.0.1:0") {
 		t.Errorf("a second one: %d, %s", got, &stderr)
 	}
 	open, err := net.Dial("tcp", u.Host) // and says nothing
@@ -176,7 +176,7 @@ func TestViewForOthers(t *testing.T) {
 		}
 	}
 	v.end()
-	for _, part := range []string{"note: whoever can listen on the network", "note: no browser was opened"} {
+	for _, part := range []string{"note: anyone who can read the network traffic", "note: no browser was opened"} {
 		if !strings.Contains(v.stderr.String(), part) {
 			t.Errorf("%q is not in %s", part, v.stderr)
 		}

@@ -29,19 +29,19 @@ func newWatch() *cobra.Command {
 	var w watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch [TARGET]",
-		Short: "Watch a service that runs already",
-		Long: `Watch samples what runs already, until Ctrl-C, which is its normal end, or for -d:
-memory, page faults, CPU, threads, descriptors, and what the service tells of its
-heap. It is a trial of run without a launch, kept in a run directory. TARGET is one of
+		Short: "Watch a service that is already running",
+		Long: `Watch samples a running service, until Ctrl-C or for -d: memory, page faults, CPU,
+threads, descriptors, and the heap if the service publishes it. It is a trial of dyno
+run without a launch, kept in a run directory. TARGET is one of
 
-    1234                       a process; its pages are looked for on the ports on which it listens
-    argus                      its name, or a part of it or a regular expression, as pidstat -C takes it
+    1234                       a process; dyno looks for its pages on the ports where it listens
+    argus                      the name of a process, a part of it, or a regular expression, as for pidstat -C
     http://127.0.0.1:6060      a service with /debug/vars, /debug/pprof or /metrics, and the process
-                               that holds the port if it is on this machine
+                               that holds the port, if it is on this machine
 
-Nothing is done to the service but to ask these pages: no collection, no profile,
-unless --profile-heap asks for them. With --load, or -f and a plan that has a load,
-dyno sends requests meanwhile; the other flags of a load are as for dyno load.
+Dyno only reads these pages of the service. It forces no collection and takes no
+profile without --profile-heap. With --load, or with -f and a plan that has a load,
+dyno also sends requests; the other flags of a load are as for dyno load.
 
     dyno watch argus
     dyno watch --pid 1234 --url http://127.0.0.1:6060 -d 1h --every 100ms
@@ -91,17 +91,17 @@ type watchFlags struct {
 
 func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&w.pid, "pid", 0, "the process with this `number`")
-	fs.StringVar(&w.process, "process", "", "the process with this `name`, or a part of it or a regular expression")
-	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes what it knows")
+	fs.StringVar(&w.process, "process", "", "the process with this `name`, a part of it, or a regular expression")
+	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes metrics")
 	fs.StringVar(&w.load, "load", "", "send requests to this `URL` meanwhile")
-	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap, each after a collection, and of goroutines before and after")
+	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap (each after a collection) and of goroutines, before and after")
 }
 
 // samplingFlags has of a load all but what it varies.
 func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
-	p.Key(fs, "every", "", "time", "probes.every", "between samples (default 1s)")
+	p.Key(fs, "every", "", "time", "probes.every", "time between samples (default 1s)")
 	p.PublishedFlags(fs)
-	p.Key(fs, "pprof", "", "path", "probes.pprof", "where it has net/http/pprof, such as /debug/pprof")
+	p.Key(fs, "pprof", "", "path", "probes.pprof", "path or URL of net/http/pprof, such as /debug/pprof")
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
 	p.LoadFlags(all)
@@ -110,9 +110,9 @@ func samplingFlags(p *flags.Set, fs *pflag.FlagSet, w *watchFlags) {
 		case "command", "vary", "repeat", "seed", "negligible":
 			return
 		case "duration":
-			f.Usage = "of the watch (default: until Ctrl-C)"
+			f.Usage = "length of the watch (default: until Ctrl-C)"
 		case "warmup":
-			f.Usage = "before, not measured (default 0s)"
+			f.Usage = "time before the watch that is not measured (default 0s)"
 		case "file", "name", "insecure":
 		default:
 			f.Usage = "with --load: " + f.Usage
@@ -145,7 +145,7 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 	}
 	for _, said := range [][]string{processes, urls} {
 		if len(said) > 1 {
-			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes what it knows)", strings.Join(said, " and "))
+			return flags.Mistakef("%s are two targets (want one process, and one URL if it publishes metrics)", strings.Join(said, " and "))
 		}
 	}
 	switch none := len(processes)+len(urls) == 0; {
@@ -181,15 +181,15 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment)
 	case w.load == "" && !planned:
 		for _, name := range w.ofLoad {
 			if typed(cmd, name) {
-				return flags.Mistakef("--%s is of a load, and nothing is sent (consider: --load URL)", name)
+				return flags.Mistakef("--%s is for a load, but there is none (consider: --load URL)", name)
 			}
 		}
 		e.Load = dyno.Load{None: true, Duration: l.Duration, Warmup: l.Warmup, Insecure: l.Insecure}
 		return nil
 	case w.load == "" && w.url == "":
-		return flags.Mistakef("where does the plan's load go? (consider: --load http://127.0.0.1:8080)")
+		return flags.Mistakef("no URL for the plan's load (consider: --load http://127.0.0.1:8080)")
 	case l.Command != "":
-		return flags.Mistakef("a watch has no load command (consider: dyno watch without -f, and the command beside it)")
+		return flags.Mistakef("watch runs no load command (consider: dyno watch without -f, and the command beside it)")
 	case l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0:
 		return flags.Mistakef("the load has no end (consider: -d 60m)")
 	}
@@ -204,7 +204,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment)
 
 func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Watching, err error) {
 	if _, err := regexp.Compile(w.process); err != nil {
-		return found, flags.Mistakef("bad name of a process: %w", err)
+		return found, flags.Mistakef("bad process name: %w", err)
 	}
 	target := watched.Target{PID: w.pid, Process: w.process, URL: w.url}
 	found, err = target.Find(e, func(format string, args ...any) { notef(cmd, format, args...) })
@@ -216,7 +216,7 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	case !w.heap:
 		return found, nil
 	case e.Probes.Pprof == "":
-		return found, flags.Mistakef("--profile-heap needs net/http/pprof, which nobody says where to find (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+		return found, flags.Mistakef("--profile-heap needs the address of net/http/pprof (consider: --url http://127.0.0.1:6060 of a service that imports it)")
 	}
 	found.Profiles = []string{"heap", "goroutine"}
 	return found, nil
@@ -262,7 +262,7 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
-		notef(cmd, "what the heap kept meanwhile is told by its profiles (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
+		notef(cmd, "the heap profiles show what the heap kept meanwhile (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
 	}
 	sayWhere(cmd, o.dir, "")
 	return err

@@ -75,13 +75,13 @@ func TestWatchedEnds(t *testing.T) {
 	}
 }
 
-// A killed watch keeps its samples, and cannot be gone on with.
+// A killed watch keeps its samples, and cannot be resumed.
 func TestWatchKilled(t *testing.T) {
 	s, _ := startWatch(t)
 	s.cmd.Process.Kill()
 	s.exit()
 	s.run(filepath.Dir(s.out), "run", "--resume", s.out)
-	if status := s.exit(); status != exitUsage || !strings.Contains(s.stderr.String(), "a watch cannot be gone on with") {
+	if status := s.exit(); status != exitUsage || !strings.Contains(s.stderr.String(), "a watch cannot be resumed") {
 		t.Errorf("status %d; stderr:\n%s", status, &s.stderr)
 	}
 	s.run(filepath.Dir(s.out), "report", s.out)

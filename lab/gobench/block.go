@@ -62,7 +62,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	if finished == 0 {
 		least := cmp.Or(w.e.Bench.Blocks, w.Least, 1)
 		needed := time.Duration(w.e.Bench.Duration) - w.end.Sub(began) + time.Duration(least)*expected
-		return fmt.Errorf("run benchmarks: nothing was measured in %v, as builds and the survey took all of it (consider: some %v, which %d blocks take, or fewer benchmarks with --bench)", w.e.Bench.Duration, max(needed.Round(time.Second), time.Second), least)
+		return fmt.Errorf("run benchmarks: builds and the survey took all of the %v (consider: about %v, enough for %d blocks, or fewer benchmarks with --bench)", w.e.Bench.Duration, max(needed.Round(time.Second), time.Second), least)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 // next, and a drift over two pairs, fall on all settings alike.
 func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
 	limit := hangLimit(p.pace.launch)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not done after %v, and was ended: by its survey it takes %v", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was stopped after %v, but should take %v by its survey", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
 	defer cancel()
 	turns, failed, err := w.start(ctx, rng, p, paths)
 	defer func() {
@@ -232,7 +232,7 @@ func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
 		return nil, err
 	}
 	if name := nameOf(r.Name, l.procs); name != l.Printed {
-		return nil, fmt.Errorf("read the result of a benchmark: it is of %s, not of %s", name, l.Printed)
+		return nil, fmt.Errorf("read the result of a benchmark: got one of %s, not of %s", name, l.Printed)
 	}
 	if len(r.Values) == 0 {
 		return nil, errors.New("read the result of a benchmark: it has no values")

@@ -183,11 +183,11 @@ func (w *Run) noneRuns() error {
 	for _, s := range w.sides {
 		for _, l := range s.leaves {
 			if l.Err != "" {
-				return fmt.Errorf("run benchmarks: none of %d succeeds; %s under %s: %s", len(w.pairings), l.Printed, s.trial.Setting.Label(), l.Err)
+				return fmt.Errorf("run benchmarks: all %d failed; %s under %s: %s", len(w.pairings), l.Printed, s.trial.Setting.Label(), l.Err)
 			}
 		}
 	}
-	return errors.New("run benchmarks: there are none")
+	return errors.New("run benchmarks: no benchmark found")
 }
 
 func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.Result {
@@ -309,7 +309,7 @@ func (w *Run) pair() error {
 			return !paired[l]
 		})
 		if len(out) > 0 {
-			s.warnings.Add(dyno.WarnLeftOut, "left out, as not every setting has them: %s", some(out))
+			s.warnings.Add(dyno.WarnLeftOut, "left out, because not every setting has them: %s", some(out))
 		}
 	}
 	return nil

@@ -213,7 +213,7 @@ func TestBencherFailures(t *testing.T) {
 	for name, want := range map[string]string{
 		"Fails": "x_test.go:7: want 1, got 2", "Skips": "skipped: x_test.go:5: not here",
 		"Panics": "benchmark ended: exit status 2; its last lines:\npanic: Panics",
-		"Hangs":  "it printed nothing for 1m0s and was ended", "Late": "x_test.go:7: too many",
+		"Hangs":  "it printed nothing for 1m0s and was stopped", "Late": "x_test.go:7: too many",
 	} {
 		s := surveyOf(t, rs, name)
 		if name == "Fails" { // in the other setting only
@@ -236,7 +236,7 @@ func TestBencherFailures(t *testing.T) {
 		got = append(got, strings.Join(has, "; "))
 	}
 	want := []string{
-		`Good 3; Dies 3; Stuck 0 it was not done after 12.923s, and was ended: by its survey it takes 146ms; Talks 0; Last/x.y|(z 3`,
+		`Good 3; Dies 3; Stuck 0 it was stopped after 12.923s, but should take 146ms by its survey; Talks 0; Last/x.y|(z 3`,
 		`Good 3; Dies 3; Stuck 0; Talks 0; Last/x.y|(z 3`,
 		`Good 3; Dies 1; Last/x.y|(z 3`, `Good 3; Dies 1 benchmark ended: signal: killed; Last/x.y|(z 3`,
 		`Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`, `Good 3; Last/x.y|(z 3`,
@@ -275,8 +275,8 @@ func TestBencherOneSided(t *testing.T) {
 		notes = append(notes, r.Warnings.Texts()...)
 	}
 	want := []string{
-		"package old is left out: it has tests in 1 of 2 settings", "left out, as not every setting has them: Old",
-		"package new is left out: it has tests in 1 of 2 settings", "left out, as not every setting has them: New",
+		"package old is left out: it has tests in 1 of 2 settings", "left out, because not every setting has them: Old",
+		"package new is left out: it has tests in 1 of 2 settings", "left out, because not every setting has them: New",
 	}
 	if !slices.Equal(notes, want) || len(rs[2].Benchmarks) != 1 || len(rs[0].Surveys) != 1 {
 		t.Errorf("%q, %d benchmarks, %d surveys", notes, len(rs[2].Benchmarks), len(rs[0].Surveys))
@@ -392,9 +392,9 @@ func TestBencherDuration(t *testing.T) {
 		err     string
 		surveys int
 	}{
-		time.Second:             {"survey benchmarks: 1s was over before any was measured (", 0},
-		2 * time.Second:         {"survey benchmarks: 2s was over after 1 of 4, before anything was compared (", 0},
-		2900 * time.Millisecond: {"nothing was measured in 2.9s, as builds and the survey took all of it (consider: some 1m37s, which 14 blocks take", 2},
+		time.Second:             {"survey benchmarks: 1s ran out before any was measured (", 0},
+		2 * time.Second:         {"survey benchmarks: 2s ran out after 1 of 4, before any comparison (", 0},
+		2900 * time.Millisecond: {"builds and the survey took all of the 2.9s (consider: about 1m37s, enough for 14 blocks", 2},
 	} {
 		e.Bench.Duration = dyno.Duration(d)
 		if rs, err = runBench(t, f, e, least(14)); err == nil || !strings.Contains(err.Error(), c.err) || len(rs) != c.surveys {

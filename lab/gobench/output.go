@@ -141,7 +141,7 @@ func (o *output) named(printed string) string {
 }
 
 func (o *output) why() string {
-	text := "no result: the benchmark was skipped, or is not there any more"
+	text := "no result: the benchmark was skipped or no longer exists"
 	if o.err != nil {
 		text = o.err.Error()
 	}

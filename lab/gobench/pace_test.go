@@ -253,7 +253,7 @@ func TestSurveyTime(t *testing.T) {
 func TestSurveyPatience(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 40}, {name: "B", sec: 40}, {name: "C", sec: 70}}}
 	rs, _ := runBench(t, f, benchAB()) // whose duration the survey takes
-	for name, want := range map[string]string{"A": "", "B": "", "C": "it printed nothing for 1m0s and was ended"} {
+	for name, want := range map[string]string{"A": "", "B": "", "C": "it printed nothing for 1m0s and was stopped"} {
 		if s := surveyOf(t, rs, name); s.Err != want {
 			t.Errorf("%s: %q", name, s.Err)
 		}

@@ -125,7 +125,7 @@ func (w *Run) takeProfiles(ctx context.Context, trial int, s *side, l *benchmark
 		return err
 	}
 	limit := hangLimit(time.Duration(l.wall(n) * float64(time.Second)))
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*limit, fmt.Errorf("it was not done after %v, and was ended", 2*limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*limit, fmt.Errorf("it was stopped after %v", 2*limit))
 	defer cancel()
 	for _, profile := range [][]string{
 		{"-test.cpuprofile=" + filepath.Join(dir, "cpu.pb.gz")},

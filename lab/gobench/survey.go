@@ -45,9 +45,9 @@ func (w *Run) survey(ctx context.Context) error {
 	most := time.Duration(w.e.Bench.Duration)
 	cure := "a longer duration, or fewer benchmarks with --bench"
 	if done == 0 {
-		return fmt.Errorf("survey benchmarks: %v was over before any was measured (consider: %s)", most, cure)
+		return fmt.Errorf("survey benchmarks: %v ran out before any was measured (consider: %s)", most, cure)
 	}
-	return fmt.Errorf("survey benchmarks: %v was over after %d of %d, before anything was compared (consider: %s)", most, done, total, cure)
+	return fmt.Errorf("survey benchmarks: %v ran out after %d of %d, before any comparison (consider: %s)", most, done, total, cure)
 }
 
 // surveyAll counts what is done of how many benchmarks, each under every setting.
@@ -148,7 +148,7 @@ func (t *teller) once(ctx context.Context, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
-	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was ended", quiet)) })
+	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was stopped", quiet)) })
 	defer out.timer.Stop()
 	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
 	switch {

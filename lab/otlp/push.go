@@ -246,7 +246,7 @@ func (p *pusher) push(ctx context.Context, within time.Duration) {
 	}
 	if err != nil && !p.noted {
 		p.noted = true
-		p.note("live metrics do not reach %s: %v (the run goes on without, and it is tried again every %v)", p.url.Redacted(), err, pushEvery)
+		p.note("live metrics do not reach %s: %v (the run goes on, and dyno tries again every %v)", p.url.Redacted(), err, pushEvery)
 	}
 }
 
@@ -278,7 +278,7 @@ func (p *pusher) post(ctx context.Context, body []byte) error {
 		PartialSuccess struct{ ErrorMessage string }
 	}
 	if json.Unmarshal(answer, &said) == nil && said.PartialSuccess.ErrorMessage != "" {
-		return fmt.Errorf("the collector took not all: %q", said.PartialSuccess.ErrorMessage)
+		return fmt.Errorf("the collector rejected some metrics: %q", said.PartialSuccess.ErrorMessage)
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ var pushed = []struct{ series, name, unit, help string }{
 	{"rss-B", "rss", "By", "resident memory"},
 	{"heap-B", "heap", "By", "heap in use, garbage included"},
 	{"heap-live-B", "heap_live", "By", "heap that the last collection found live"},
-	{"heap-goal-B", "heap_goal", "By", "heap at which the next collection is to end"},
+	{"heap-goal-B", "heap_goal", "By", "heap size at which the next collection should end"},
 	{"gc-capacity-frac", "gc_capacity", "1", "garbage collection's share of all CPU time of GOMAXPROCS"},
 	{"alloc-B/s", "alloc_per_s", "By/s", "bytes allocated per second"},
 	{"goroutines", "goroutines", "{goroutine}", "goroutines"},

@@ -176,9 +176,9 @@ func TestPushFails(t *testing.T) {
 		"is not there": {func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }, "connection refused"},
 		"refuses":      {func(*http.Request) (*http.Response, error) { return answer(503, ""), nil }, "status 503 Service Unavailable"},
 		"redirects":    {func(*http.Request) (*http.Response, error) { return answer(302, ""), nil }, "status 302 Found"},
-		"takes not all": {func(*http.Request) (*http.Response, error) {
+		"rejects some": {func(*http.Request) (*http.Response, error) {
 			return answer(200, `{"partialSuccess":{"rejectedDataPoints":"2","errorMessage":"too \u001b[31mmany"}}`), nil
-		}, `took not all: "too \x1b[31mmany"`},
+		}, `rejected some metrics: "too \x1b[31mmany"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (c *Campaign) Calibrate(ctx context.Context) (*certify.Base, error) {
 		case err != nil:
 			return nil, err
 		case math.IsNaN(more):
-			return nil, cannot("the CPU time of a request is not measured here")
+			return nil, cannot("dyno cannot measure the CPU time of a request here")
 		case more < base: // a tenth of it would be lost in what else differs
 			continue
 		}

@@ -237,7 +237,7 @@ func TestCalibrate(t *testing.T) {
 }
 
 func TestNothingToPlantIn(t *testing.T) {
-	for perSpin, want := range map[float64]string{0: "another server answers them", math.NaN(): "is not measured here"} {
+	for perSpin, want := range map[float64]string{0: "another server answers them", math.NaN(): "cannot measure the CPU time"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			f.perSpin = perSpin

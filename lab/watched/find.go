@@ -1,5 +1,5 @@
-// Package watched finds what dyno watch is to watch: the process of a service that runs
-// already, and the pages on which it publishes what it knows.
+// Package watched finds the process of a running service for dyno watch, and the pages where it
+// publishes metrics.
 package watched
 
 import (
@@ -28,8 +28,8 @@ type Target struct {
 	URL     string // where the service publishes what it knows
 }
 
-// Find finds the process and the pages of the service, tells the plan of them, and
-// notes which.
+// Find finds the process and the pages of the service, puts them into the plan, and calls note for
+// each.
 func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) (found lab.Watching, err error) {
 	p := &found.Process
 	switch {
@@ -47,11 +47,11 @@ func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) 
 	holder, here := t.holder()
 	if holder != 0 && p.PID == 0 {
 		if *p, err = kernel.Lookup(holder); err == nil {
-			note("process %d holds the port, and is watched too: %s", holder, p)
+			note("process %d holds the port, so dyno watches it too: %s", holder, p)
 			e.Subject.PID = holder
 		}
 	} else if holder != 0 && holder != p.PID {
-		note("the port of %s is held by process %d, not by %d", t.URL, holder, p.PID)
+		note("process %[2]d holds the port of %[1]s, not process %[3]d", t.URL, holder, p.PID)
 	}
 	probes := &e.Probes
 	if t.URL == "" && p.PID != 0 && probes.Expvar == "" && probes.Prometheus == "" && probes.Pprof == "" {
@@ -61,7 +61,7 @@ func (t Target) Find(e *dyno.Experiment, note func(format string, args ...any)) 
 		return found, err
 	}
 	if here && p.PID == 0 && runtime.GOOS == "linux" {
-		note("it is not known which process of this machine holds the port, so that its resident memory and CPU time are not (consider: --pid, or running dyno as its user)")
+		note("dyno cannot see which process holds the port, so it has no resident memory and CPU time (consider: --pid, or running dyno as its user)")
 	}
 	e.Name = cmp.Or(e.Name, p.Program, p.Name)
 	if u, err := url.Parse(t.URL); err == nil {
@@ -80,7 +80,7 @@ func theOne(name string) (kernel.Process, error) {
 	case err != nil:
 		return kernel.Process{}, err
 	case len(ps) == 0:
-		return kernel.Process{}, fmt.Errorf("no process is called %q (consider: ps -e -o pid,comm, or --pid)", name)
+		return kernel.Process{}, fmt.Errorf("no process has the name %q (consider: ps -e -o pid,comm, or --pid)", name)
 	case len(ps) == 1:
 		return ps[0], nil
 	}
@@ -92,7 +92,7 @@ func theOne(name string) (kernel.Process, error) {
 		}
 		fmt.Fprintf(&list, "\n  %7d  %8v  %.100s", p.PID, time.Since(p.Started).Truncate(time.Second), p.String())
 	}
-	return kernel.Process{}, fmt.Errorf("%d processes have a name that %q matches (consider: --pid, or a longer name, such as '^%s$'):%s",
+	return kernel.Process{}, fmt.Errorf("%d processes match the name %q (consider: --pid, or a longer name, such as '^%s$'):%s",
 		len(ps), name, ps[0].Name, &list)
 }
 
@@ -141,11 +141,11 @@ func search(pid int, insecure bool, note func(string, ...any)) (base string) {
 			}
 		}
 	}
-	where := "it is not known where it listens"
+	where := "dyno cannot see where it listens"
 	if len(ports) > 0 {
 		where = "it listens at " + strings.Join(ports, ", ")
 	}
-	note("only the process is watched: no page was found that tells of its heap; %s (consider: --url http://HOST:PORT, if it has /debug/vars, /metrics or /debug/pprof)", where)
+	note("dyno watches the process alone, as it found no page with heap metrics; %s (consider: --url http://HOST:PORT, if it has /debug/vars, /metrics or /debug/pprof)", where)
 	return ""
 }
 
@@ -175,7 +175,7 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 			*inPlan[i] = where
 			have = append(have, where)
 		case errors.As(err, &certificate):
-			return fmt.Errorf("%w (consider: --insecure, if you know whose certificate it is)", err)
+			return fmt.Errorf("%w (consider: --insecure, if you trust the certificate)", err)
 		case !errors.Is(err, published.ErrNotPublished):
 			return fmt.Errorf("%w (consider: is the service up, and is this its port?)", err)
 		case asked != "":
@@ -188,10 +188,10 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 	case len(have) > 0:
 		note("the service publishes %s", strings.Join(have, ", "))
 	case t.URL != "" && !process:
-		return fmt.Errorf("%s publishes nothing that dyno reads, and it is not known which process of this machine it is: %s "+
+		return fmt.Errorf("%s publishes nothing that dyno reads, and dyno cannot see its process: %s "+
 			"(consider: importing expvar or net/http/pprof, --expvar PATH, --prometheus PATH, or --pid)", base, strings.Join(missing, "; "))
 	case t.URL != "":
-		note("%s publishes nothing that dyno reads, so that only its process is watched: %s", base, strings.Join(missing, "; "))
+		note("%s publishes nothing that dyno reads, so dyno watches its process alone: %s", base, strings.Join(missing, "; "))
 	}
 	probes.Use = use(probes)
 	return nil

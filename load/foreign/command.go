@@ -29,7 +29,7 @@ import (
 // well: subject.RunTool.
 type Tool func(ctx context.Context, argv []string, vars map[string]string, dir string, stdout, stderr io.Writer) (status string, err error)
 
-// Options are what a caller of [Run] says beside the load.
+// Options are arguments of [Run] beside the load.
 type Options struct {
 	load.Options
 	Tool    Tool
@@ -108,8 +108,8 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	return rec, checkFailures(rec, float64(*l.Resolved().MaxFailures))
 }
 
-const notUnderstood = "the output of the load command was not understood (known: hey, wrk, vegeta report -type=json, " +
-	"oha --output-format json, k6 without --summary-export): there is no latency, and nothing is per request"
+const notUnderstood = "dyno could not read the output of the load command (known: hey, wrk, vegeta report -type=json, " +
+	"oha --output-format json, k6 without --summary-export): no latency and no figures per request"
 
 // Check reports a mistake in the template of l.Command as a [*dyno.PlanError].
 func Check(l dyno.Load, arg map[string]string) error {
@@ -192,7 +192,7 @@ func commandFailed(status string, stdout, stderr *lastBytes) error {
 		"exit status 9009": " (consider: whether the program is installed, and in %PATH%)",
 		"exit status 126":  " (consider: whether the program may be executed)",
 		// errext/exitcodes of k6: a threshold was crossed
-		"exit status 99": " (consider: k6 run --no-thresholds, if it is k6 that ended so because a threshold of its script was crossed)",
+		"exit status 99": " (consider: k6 run --no-thresholds, if k6 ended because its script crossed a threshold)",
 	}[status]
 	if len(lines) > 1 {
 		s += "; its last lines:\n\t" + strings.Join(lines, "\n\t")

@@ -58,19 +58,19 @@ func brief(r *load.Record) string {
 
 var summaries = []struct{ file, want, warning string }{
 	{"hey.txt", "hey 40/2000 map[status 503:40] in 1.552s at 1262.8/s map[200:1960 503:40] 9920 B p10=2.6ms p25=2.7ms p50=2.9ms p75=3.1ms p90=3.4ms p95=4.2ms p99=7.1ms mean=3.1ms min=2.1ms max=15.9ms",
-		"hey rounds every time"},
+		"hey rounds times"},
 	{"hey-refused.txt", "hey 20/20 map[connection refused:20] in 2ms at 0.0/s",
 		""},
 	{"hey-timeout.txt", "hey 6/60 map[timeout:6] in 3.007s at 18.0/s map[200:54] 270 B p10=100µs p25=200µs p50=200µs p75=400µs p90=800µs p95=1.5ms mean=300µs min=100µs max=2.3ms",
-		"hey rounds every time"},
+		"hey rounds times"},
 	{"hey.csv", "hey 4/200 map[status 503:4] in 154ms at 1275.2/s map[200:196 503:4] histogram of 196, p50=3ms",
-		"leaves out requests that got no answer"},
+		"leaves out requests without an answer"},
 	{"wrk.txt", "wrk 0/34087 map[] in 1.1s at 30966.6/s mean=480µs max=27.95ms",
 		"consider: wrk --latency"},
 	{"wrk-latency.txt", "wrk 26/1327 map[status 4xx or 5xx:26] in 1.01s at 1292.9/s p50=2.59ms p75=2.87ms p90=4.73ms p99=10.1ms mean=3.14ms max=13.2ms",
 		""},
 	{"wrk-timeout.txt", "wrk 4/75 map[timeout:4] in 3.02s at 23.5/s p50=70µs p75=120µs p90=190µs p99=310µs mean=100µs max=310µs",
-		"wrk leaves 4 requests that took longer"},
+		"leaves out 4 requests that took longer"},
 	{"wrk-broken.txt", "wrk 8103/8103 map[connection closed:8103] in 1s at 0.0/s",
 		""},
 	{"vegeta.json", "vegeta 10/500 map[status 503:10] in 1s at 489.9/s map[200:490 503:10] 2480 B p50=2.75ms p90=3.4ms p95=4.03ms p99=5.7ms mean=2.92ms min=2.25ms max=7.99ms",
@@ -255,7 +255,7 @@ func TestCommandNotUnderstood(t *testing.T) {
 	tool := &said{stdout: "all good\n"}
 	rec, err := Run(t.Context(), "https://example.org", dyno.Load{Command: "./mine"}, nil, Options{Tool: tool.run})
 	if err != nil || rec.Engine != "command" || rec.Window != 0 || rec.Latency != nil || len(rec.Warnings) != 1 ||
-		!strings.HasPrefix(rec.Warnings[0].Text, "the output of the load command was not understood (known: hey, wrk") {
+		!strings.HasPrefix(rec.Warnings[0].Text, "dyno could not read the output of the load command (known: hey, wrk") {
 		t.Errorf("%+v, %v", rec, err)
 	}
 	if tool.vars["DYNO_PORT"] != "443" || tool.vars["DYNO_ADDR"] != "example.org:443" || tool.vars["K6_SUMMARY_EXPORT"] != "stderr" {

@@ -49,7 +49,7 @@ func readWrk(out []byte) (*summary, int) {
 		r.unanswered("connection reset", toWhole(m[3]))
 		if slow := toWhole(m[4]); slow > 0 {
 			r.fail(load.CauseTimeout, slow)
-			r.Warnings.AddOf(dyno.WarnCommand, "timeouts", "wrk leaves %d requests that took longer than its --timeout out of its latency", slow)
+			r.Warnings.AddOf(dyno.WarnCommand, "timeouts", "the latency of wrk leaves out %d requests that took longer than its --timeout", slow)
 		}
 	}
 	if m := wrkStatus.FindStringSubmatch(text); m != nil {
@@ -120,7 +120,7 @@ func readHey(out []byte) (*summary, int) {
 // coarse warns if hey's rounding exceeds a hundredth of the median.
 func (r *summary) coarse(median time.Duration) {
 	if r.Requests > r.Failed && median < 50*heyStep {
-		r.Warnings.AddOf(dyno.WarnCommand, "rounding", "hey rounds every time to %v, which is coarse for these", heyStep)
+		r.Warnings.AddOf(dyno.WarnCommand, "rounding", "hey rounds times to %v, which is coarse for these latencies", heyStep)
 	}
 }
 
@@ -161,9 +161,9 @@ func readHeyCSV(out []byte) (*summary, int) {
 	r.Latency, r.Service, r.Quantiles = h, h, nil
 	r.rateOfElapsed()
 	r.coarse(h.Quantile(.5))
-	r.Warnings.AddOf(dyno.WarnCommand, "no-answer", "hey -o csv leaves out requests that got no answer: they are in no count of failures")
+	r.Warnings.AddOf(dyno.WarnCommand, "no-answer", "hey -o csv leaves out requests without an answer, so the failures do not count them")
 	if r.Requests >= heyRows {
-		r.Warnings.AddOf(dyno.WarnCommand, "rows", "hey keeps %d requests and leaves out what came after them", heyRows)
+		r.Warnings.AddOf(dyno.WarnCommand, "rows", "hey keeps the first %d requests only", heyRows)
 	}
 	return r, n
 }

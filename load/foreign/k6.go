@@ -92,7 +92,7 @@ func k6Record(metrics map[string]map[string]float64) *summary {
 	}
 	r.quantiles(took, time.Millisecond)
 	if n := toCount(metrics["dropped_iterations"]["count"]); n > 0 {
-		r.Warnings.AddOf(dyno.WarnCommand, "dropped", "k6 dropped %d iterations that were due, so its latency is too good (consider: more maxVUs)", n)
+		r.Warnings.AddOf(dyno.WarnCommand, "dropped", "k6 dropped %d iterations that were due, so its latency is too low (consider: more maxVUs)", n)
 	}
 	return r
 }

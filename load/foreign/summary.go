@@ -25,7 +25,7 @@ func readSummary(outputs ...[]byte) *load.Record {
 				continue
 			}
 			if n > 1 {
-				rec.Warnings.AddOf(dyno.WarnCommand, "summaries", "the load command wrote %d summaries: the last one is taken, and what is per request is of the requests of that one", n)
+				rec.Warnings.AddOf(dyno.WarnCommand, "summaries", "the load command wrote %d summaries: dyno uses the last, and its figures per request divide by the requests of that one", n)
 			}
 			rec.Slow = int64(rec.Failures[load.CauseTimeout])
 			return &rec.Record

@@ -198,7 +198,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 			return nil, err
 		}
 		if use := templateUse.Find(data); use != nil {
-			c.s.Warnings.AddOf(dyno.WarnTemplate, st.BodyFile, "%s has %s, and a file is sent as it is (consider: body: with its text, or --body \"$(cat %[1]s)\", where templates have values)", st.BodyFile, use)
+			c.s.Warnings.AddOf(dyno.WarnTemplate, st.BodyFile, "%s has %s, but dyno sends a file as it is (consider: body: with its text, or --body \"$(cat %[1]s)\", which fills in templates)", st.BodyFile, use)
 		}
 		body = literal(string(data))
 	}

@@ -37,7 +37,7 @@ func expandCommand(command string, arg map[string]string) (string, error) {
 		}
 		quoted := p.literal
 		if err == nil && p.value != nil {
-			err = errors.New("only {{.arg.NAME}} has a value in it")
+			err = errors.New("only {{.arg.NAME}} has a value here")
 		} else if err == nil && p.literal != "{{" {
 			quoted, err = at.quote(p.literal)
 		}

@@ -113,7 +113,7 @@ func checkColumns(names []string) error {
 			return fmt.Errorf("column %d: %q is not a name (want letters, digits and _; consider: a first row with the names of the columns)", i+1, shorten(name))
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("column %d: %s is there already", i+1, name)
+			return fmt.Errorf("column %d: duplicate name %s", i+1, name)
 		}
 	}
 	return nil

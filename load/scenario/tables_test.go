@@ -88,7 +88,7 @@ func TestDataMistakes(t *testing.T) {
 		{"a,b\n1,2\n\n1\n", "x.csv:4: wrong number of fields"},
 		{"a,b\n1,2,3\n", "x.csv:2: wrong number of fields"},
 		{"a,b\n\"1\n2\",3\n4,\"5\n", `x.csv:4: extraneous or missing " in quoted-field`},
-		{"a,b,a\n1,2,3\n", "x.csv:1: column 3: a is there already"},
+		{"a,b,a\n1,2,3\n", "x.csv:1: column 3: duplicate name a"},
 		{"\n1,ann\n2,bob\n", `x.csv:2: column 1: "1" is not a name (want letters, digits and _; consider: a first row with the names of the columns)`},
 		{"id, name\n1,ann\n", `x.csv:1: column 2: " name" is not a name (want letters, digits and _; consider: a first row with the names of the columns)`},
 		{"id,\n1,ann\n", `x.csv:1: column 2: "" is not a name (want letters, digits and _; consider: a first row with the names of the columns)`},

@@ -154,7 +154,7 @@ func (p *targets) add(method, target string) error {
 		}
 	}
 	if u.User != nil {
-		return bad(errors.New("a user belongs into an Authorization header"))
+		return bad(errors.New("a user belongs in an Authorization header"))
 	}
 	p.steps = append(p.steps, dyno.Step{Name: targetName, Method: method, Path: literal(u.RequestURI())})
 	return nil

@@ -110,7 +110,7 @@ func TestTargetMistakes(t *testing.T) {
 		{"GET /\nA: b\x00c", `t:2: bad header "A: b\x00c" (want NAME: VALUE)`},
 		{"GET /\n\nA: b", `t:3: "A: b" is not a target (want for example GET http://127.0.0.1:8080/path)`},
 		{"POST /\n@", "t:2: no file after @"},
-		{"GET /\n\nGET https://user:pass@a/b", `t:3: bad URL "https://user:pass@a/b": a user belongs into an Authorization header ` + like},
+		{"GET /\n\nGET https://user:pass@a/b", `t:3: bad URL "https://user:pass@a/b": a user belongs in an Authorization header ` + like},
 
 		{"{}", `t:1: bad method "" (want for example GET)`},
 		{`{"method":"GET"}`, `t:1: bad URL "": empty url ` + like},

@@ -83,7 +83,7 @@ func (k *names) parseAction(s string) (p part, rest string, err error) {
 	case name == "random" && len(args) == 2:
 		p, err = k.parseRandom(args)
 	default:
-		err = fmt.Errorf("{{%s}} is neither a variable nor the call of a function; there are no conditions, loops and pipelines "+
+		err = fmt.Errorf("{{%s}} is neither a variable nor a function call; templates have no conditions, loops or pipelines "+
 			"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)", shorten(inside))
 	}
 	return p, rest, err
@@ -108,7 +108,7 @@ func (k *names) parseRandom(bounds []string) (p part, err error) {
 	}
 	least, most := uint64(limits[0]), uint64(limits[1])
 	if limits[1] < limits[0] {
-		return p, fmt.Errorf("random %s: the least is above the most", strings.Join(bounds, " "))
+		return p, fmt.Errorf("random %s: the first number is above the second", strings.Join(bounds, " "))
 	}
 	span := min(most-least, math.MaxUint64-1) + 1
 	return part{value: func(dst []byte, v *Vars) ([]byte, error) {

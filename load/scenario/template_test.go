@@ -88,7 +88,7 @@ func TestTextMistakes(t *testing.T) {
 	k := someNames(t)
 	const (
 		known       = " (known: arg.size, arg.who, client, id, items.sku, n, users.limit, users.name)"
-		unsupported = " is neither a variable nor the call of a function; there are no conditions, loops and pipelines " +
+		unsupported = " is neither a variable nor a function call; templates have no conditions, loops or pipelines " +
 			"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)"
 	)
 	for _, tt := range []struct{ in, want string }{
@@ -99,7 +99,7 @@ func TestTextMistakes(t *testing.T) {
 		{"{{.users}}", `path "{{.users}}": unknown variable users` + known},
 		{"{{.id.x}}", `path "{{.id.x}}": unknown variable id.x` + known},
 		{"{{random 1 .idd}}", `path "{{random 1 .idd}}": unknown variable idd` + known},
-		{"{{random 9 1}}", `path "{{random 9 1}}": random 9 1: the least is above the most`},
+		{"{{random 9 1}}", `path "{{random 9 1}}": random 9 1: the first number is above the second`},
 		{"{{random 1.5 2}}", `path "{{random 1.5 2}}": random 1.5 2: want two whole numbers`},
 		{"{{random 1 .arg.who}}", `path "{{random 1 .arg.who}}": random 1 x y: want two whole numbers`},
 		{"{{random 1 .id}}", `path "{{random 1 .id}}": random 1 .id: want two whole numbers`},

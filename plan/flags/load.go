@@ -56,8 +56,8 @@ func (e *Mistake) Unwrap() error { return e.err }
 // Mistakef makes a Mistake in the way of fmt.Errorf.
 func Mistakef(format string, args ...any) error { return &Mistake{fmt.Errorf(format, args...)} }
 
-// A Setter is a flag whose value changes the plan. It keeps what was given and
-// changes nothing until then, so that flags can come before the plan is read.
+// A Setter is a flag that sets a value of the plan. It keeps the given values until the plan is
+// read, so flags can come first.
 type Setter struct {
 	Name, kind string
 	many       bool
@@ -130,7 +130,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 				ends++
 			}
 			if ends > 1 {
-				return nil, Mistakef("both --requests and --duration are given (want one end of the load)")
+				return nil, Mistakef("--requests and --duration are both given (want one)")
 			}
 			if err := s.apply(e, s.Values); err != nil {
 				return nil, Mistakef("--%s: %w", s.Name, err)
@@ -144,32 +144,32 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 // a flag takes back of the file, an earlier one may not have said.
 func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.File, "file", "f", "", "the plan, a dyno.yaml `file`")
-	p.Key(fs, "name", "", "name", "name", "of the experiment")
-	p.Flag(fs, "command", "", "line", "another generator, run by the shell instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
+	p.Key(fs, "name", "", "name", "name", "name of the experiment")
+	p.Flag(fs, "command", "", "line", "shell command of another load generator, instead of dyno's own; the service is $DYNO_URL", func(e *dyno.Experiment, v string) error {
 		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
 		return nil
 	})
-	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "clients; with a rate, the most connections (default 10, with a rate 256)")
-	p.Flag(fs, "rate", "r", "rate", "open load: requests are due whatever the service does, at 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
+	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "number of clients; with a rate, most connections (default 10, with a rate 256)")
+	p.Flag(fs, "rate", "r", "rate", "open load: rate at which requests are due, such as 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
 		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
 			e.Load.Duration = 0 // the rate has its own
 		}
 		return err
 	})
-	p.Key(fs, "arrival", "", "kind", "load.arrival", "of an open load: constant or poisson")
-	p.Key(fs, "max-in-flight", "", "n", "load.max_in_flight", "most requests under way of an open load (default: as many as connections)")
+	p.Key(fs, "arrival", "", "kind", "load.arrival", "open load: arrivals are constant or poisson")
+	p.Key(fs, "max-in-flight", "", "n", "load.max_in_flight", "open load: most requests under way (default: as many as connections)")
 	end := func(l *dyno.Load) { l.Requests, l.RequestsPerClient, l.Duration = 0, 0, 0 }
-	p.Flag(fs, "requests", "n", "n", "measured requests in all", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "requests", "n", "n", "number of measured requests in all", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
 		return plan.Set(e, "load.requests", v)
 	})
-	p.Flag(fs, "duration", "d", "time", "of the measured load (default 10s, side by side 3s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "duration", "d", "time", "length of the measured load (default 10s, side by side 3s, or as long as the stages of the rate)", func(e *dyno.Experiment, v string) error {
 		end(&e.Load)
 		return plan.Set(e, "load.duration", v)
 	})
-	p.Key(fs, "warmup", "w", "time", "load.warmup", "same load before, not measured (default 0s)")
-	p.Key(fs, "deadline", "", "time", "load.deadline", "of a request: late-frac is the share that took longer, failed or was never sent")
-	p.Key(fs, "max-failures", "", "share", "load.max_failures", "of requests that may fail (default 1%)")
+	p.Key(fs, "warmup", "w", "time", "load.warmup", "length of the same load before, not measured (default 0s)")
+	p.Key(fs, "deadline", "", "time", "load.deadline", "latest answer to a request: late-frac is the share that took longer, failed or was never sent")
+	p.Key(fs, "max-failures", "", "share", "load.max_failures", "share of requests that may fail (default 1%)")
 	p.requestFlags(fs)
 	p.wireFlags(fs)
 	p.TrialFlags(fs)
@@ -177,15 +177,15 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 
 // requestFlags say what is sent.
 func (p *Set) requestFlags(fs *pflag.FlagSet) {
-	p.Flag(fs, "targets", "", "file", "of requests to take in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
+	p.Flag(fs, "targets", "", "file", "file of requests to send in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
 		e.Load.Client = dyno.Client{}
 		e.Load.Targets, err = filepath.Abs(v)
 		return err
 	})
-	p.Flag(fs, "method", "X", "method", "of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "method", "X", "method", "method of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})
-	p.List(fs, "header", "H", "header", "such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
+	p.List(fs, "header", "H", "header", "header of the request, such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		for _, v := range vs {
 			name, value, ok := strings.Cut(v, ":")
 			if !ok || strings.TrimSpace(name) == "" {
@@ -198,7 +198,7 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-	p.Flag(fs, "body", "", "text", "of the request, a template; @FILE is a file, sent as it is", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "body", "", "text", "body of the request, a template; @FILE sends a file as it is", func(e *dyno.Experiment, v string) error {
 		file := ""
 		if name, ok := strings.CutPrefix(v, "@"); ok {
 			abs, err := filepath.Abs(name)
@@ -213,7 +213,7 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 			}
 		})
 	})
-	p.List(fs, "data", "", "NAME=file", "CSV with a header, whose fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+	p.List(fs, "data", "", "NAME=file", "CSV file with a header; its fields are {{.NAME.COLUMN}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		if err := assign(&e.Load.Data, vs); err != nil {
 			return err
 		}
@@ -230,66 +230,66 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 
 // wireFlags say how it is sent, and what is kept of it.
 func (p *Set) wireFlags(fs *pflag.FlagSet) {
-	p.Key(fs, "timeout", "", "time", "load.timeout", "of one request (default 30s)")
-	p.Key(fs, "connect-timeout", "", "time", "load.connect_timeout", "of a connection, within that (default: no limit of its own)")
-	p.Key(fs, "read-timeout", "", "time", "load.read_timeout", "of silence of the service, within that (default: no limit of its own)")
-	p.Key(fs, "http", "", "version", "load.http", "1.1 or 2 (default: 2 where TLS agrees on it)")
+	p.Key(fs, "timeout", "", "time", "load.timeout", "most time for one request (default 30s)")
+	p.Key(fs, "connect-timeout", "", "time", "load.connect_timeout", "most time to connect, within the timeout (default: no separate limit)")
+	p.Key(fs, "read-timeout", "", "time", "load.read_timeout", "longest silence of the service, within the timeout (default: no separate limit)")
+	p.Key(fs, "http", "", "version", "load.http", "HTTP version: 1.1 or 2 (default: 2 if TLS negotiates it)")
 	p.Key(fs, "insecure", "k", "bool", "load.insecure", "do not verify the service's certificate")
-	p.Key(fs, "keep-requests", "", "which", "load.keep_requests", "in requests.parquet, one line each: all or none (default all)")
-	p.Key(fs, "max-requests-kept", "", "n", "load.max_requests_kept", "of more requests a uniform sample is kept (default 50000000)")
+	p.Key(fs, "keep-requests", "", "which", "load.keep_requests", "requests to keep in requests.parquet, one row each: all or none (default all)")
+	p.Key(fs, "max-requests-kept", "", "n", "load.max_requests_kept", "keep a uniform sample if there are more requests (default 50000000)")
 }
 
-// TrialFlags say what is varied, and how often it is tried.
+// TrialFlags say what to vary and how often.
 func (p *Set) TrialFlags(fs *pflag.FlagSet) {
-	p.List(fs, "vary", "", "KEY=a,b", "a factor and its levels, the first the baseline; repeated factors are crossed", vary)
-	p.List(fs, "arg", "", "NAME=value", "a value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+	p.List(fs, "vary", "", "KEY=a,b", "a factor and its levels, the baseline first; several factors are crossed", vary)
+	p.List(fs, "arg", "", "NAME=value", "value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Arg, vs)
 	})
-	p.Key(fs, "repeat", "", "n", "repeat", "blocks, each with one trial of every setting (default: as many as it takes to decide, or 6 of one setting)")
-	p.Key(fs, "seed", "", "n", "seed", "of the order of trials (default 0)")
-	p.Key(fs, "negligible", "", "share", "negligible", "changes smaller than this are the same (default 1%)")
+	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided, or 6 for one setting)")
+	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials (default 0)")
+	p.Key(fs, "negligible", "", "share", "negligible", "changes below this count as the same (default 1%)")
 }
 
 // SubjectFlags are those of a subject that dyno launches.
 func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
-	p.Flag(fs, "path", "", "path", "of the request (default /)", func(e *dyno.Experiment, v string) error {
+	p.Flag(fs, "path", "", "path", "path of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	p.Key(fs, "within", "", "time", "within", "most time for the blocks that are compared, a hard limit if given (default 2m without --repeat, but no fewer than 6 blocks)")
-	p.Key(fs, "turn", "", "time", "turn", "length of a turn of a setting where settings run side by side; slow answers make it longer (default 200ms, in loads below 3s less)")
+	p.Key(fs, "within", "", "time", "within", "most time for the compared blocks, a hard limit if given (default 2m without --repeat, but at least 6 blocks)")
+	p.Key(fs, "turn", "", "time", "turn", "length of one turn of a setting that runs side by side; slow answers extend it (default 200ms, less in loads below 3s)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
-	p.Key(fs, "addr", "", "URL", "subject.addr", "where the subject serves: https://{{.Addr}} with TLS, or an address of its own (default http://{{.Addr}})")
-	p.Key(fs, "ready", "", "path", "subject.ready", "that answers 2xx when the subject is ready (default: its port is open)")
-	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "to get ready in (default 30s)")
-	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, in which memory may be given back (default 0s; 10s in trials for memory)")
-	p.Key(fs, "memory", "", "bool", "memory", "trials of their own that tell whether memory is given back (default: if idle is given or the window is a minute or longer)")
+	p.Key(fs, "addr", "", "URL", "subject.addr", "address of the subject: https://{{.Addr}} with TLS, or a fixed one (default http://{{.Addr}})")
+	p.Key(fs, "ready", "", "path", "subject.ready", "path that answers 2xx when the subject is ready (default: an open port is enough)")
+	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "most time to get ready (default 30s)")
+	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, when memory may be given back (default 0s; 10s in trials for memory)")
+	p.Key(fs, "memory", "", "bool", "memory", "run extra trials that check whether memory is given back (default: if idle is given or the window is a minute or longer)")
 	p.List(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
-	p.Flag(fs, "limit", "", "limits", "of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
-	p.Key(fs, "go", "", "version", "subject.go", "of the Go toolchain that builds the subject")
-	p.Key(fs, "rev", "", "revision", "subject.rev", "of git that is built")
-	p.Key(fs, "build", "", "flags", "subject.build", "of go build, such as '-pgo=off'")
+	p.Flag(fs, "limit", "", "limits", "limits of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
+	p.Key(fs, "go", "", "version", "subject.go", "version of the Go toolchain that builds the subject")
+	p.Key(fs, "rev", "", "revision", "subject.rev", "git revision to build")
+	p.Key(fs, "build", "", "flags", "subject.build", "flags of go build, such as '-pgo=off'")
 	p.Key(fs, "inject", "", "bool", "subject.inject", "build the runtime probe into the subject (default true)")
 	p.Key(fs, "probe", "", "names", "probes.use", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)")
-	p.Key(fs, "every", "", "time", "probes.every", "between samples of the probes (default 1s)")
+	p.Key(fs, "every", "", "time", "probes.every", "time between samples of the probes (default 1s)")
 }
 
-// LookFlags are those of what is looked at beside the load.
+// LookFlags are the flags of profiles, traces and slices.
 func (p *Set) LookFlags(fs *pflag.FlagSet) {
-	p.Key(fs, "profile", "", "names", "profile", "take profiles in trials of their own: "+strings.Join(dyno.ProfileNames, ","))
-	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "blocks of those trials (default: as --repeat)")
-	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length, in a trial of its own")
-	p.Key(fs, "pprof", "", "path", "probes.pprof", "where the service has net/http/pprof, such as /debug/pprof (default: the injected probe)")
-	p.Key(fs, "slice", "", "time", "slice", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS by turns in one process, each for so long, instead of in launches")
+	p.Key(fs, "profile", "", "names", "profile", "take profiles in extra trials: "+strings.Join(dyno.ProfileNames, ","))
+	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "number of blocks with profiles (default: as --repeat)")
+	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length in an extra trial")
+	p.Key(fs, "pprof", "", "path", "probes.pprof", "path or URL of net/http/pprof, such as /debug/pprof (default: the injected probe)")
+	p.Key(fs, "slice", "", "time", "slice", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS in one process, in turns of this length, instead of in launches")
 	p.PublishedFlags(fs)
 }
 
-// PublishedFlags are those of what a service tells of itself, for run and load alike.
+// PublishedFlags are the flags of metrics that a service publishes, for run and load alike.
 func (p *Set) PublishedFlags(fs *pflag.FlagSet) {
-	p.Key(fs, "expvar", "", "path", "probes.expvar", "where the service publishes expvar, such as /debug/vars")
-	p.Key(fs, "prometheus", "", "path", "probes.prometheus", "where it publishes Prometheus metrics, such as /metrics")
-	p.Key(fs, "metrics", "", "names", "probes.metrics", "of Prometheus, beside go_* and process_*")
+	p.Key(fs, "expvar", "", "path", "probes.expvar", "path or URL of the service's expvar, such as /debug/vars")
+	p.Key(fs, "prometheus", "", "path", "probes.prometheus", "path or URL of its Prometheus metrics, such as /metrics")
+	p.Key(fs, "metrics", "", "names", "probes.metrics", "Prometheus metrics to read beside go_* and process_*")
 }
 
 func vary(e *dyno.Experiment, vs []string) error {
@@ -399,7 +399,7 @@ func TargetURL(e *dyno.Experiment, arg string) error {
 func single(e *dyno.Experiment, change func(*dyno.Step)) error {
 	c := &e.Load.Client
 	if len(c.Loop) > 1 || len(c.Setup) > 0 {
-		return errors.New("the plan has steps of its own; change them there")
+		return errors.New("the plan has its own steps (consider: change them there)")
 	}
 	step := dyno.Step{Path: "/"}
 	if len(c.Loop) == 1 {

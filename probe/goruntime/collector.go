@@ -155,7 +155,7 @@ func (s *cycleSum) reading(elapsed time.Duration) probe.Reading {
 	}
 	rate := float64(s.n) / max(elapsed.Seconds(), 1e-3)
 	if cost := rate * cycleCost; cost > costLimit {
-		r.Warnings.Add(dyno.WarnProbeCost, "%.0f collections per second, each with some 100 µs for its trace lines: tracing took about %.0f %% of a CPU", rate, 100*cost)
+		r.Warnings.Add(dyno.WarnProbeCost, "GC tracing took about %.0[2]f %% of a CPU: %.0[1]f collections per second, each with about 100 µs for its trace lines", rate, 100*cost)
 	}
 	return r
 }

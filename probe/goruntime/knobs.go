@@ -58,7 +58,7 @@ func (k *Knobs) Tick(on bool) error {
 func (k *Knobs) Trace(on bool) error {
 	if k.trace.file == nil {
 		if err := k.trace.open(k.pid); err != nil {
-			return fmt.Errorf("switch the trace of collections of process %d: %w", k.pid, err)
+			return fmt.Errorf("switch the GC trace of process %d: %w", k.pid, err)
 		}
 	}
 	return k.trace.set(on)

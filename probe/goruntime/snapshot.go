@@ -20,7 +20,7 @@ type Look struct {
 // caller closes the Look.
 func OpenLook(pid int, socket string) (*Look, error) {
 	if pid <= 0 {
-		return nil, fmt.Errorf("look at process %d: there is none", pid)
+		return nil, fmt.Errorf("look at process %d: it does not exist", pid)
 	}
 	l := &Look{pid: pid}
 	if socket != "" {
@@ -39,8 +39,8 @@ func (l *Look) Close() {
 	}
 }
 
-// Snapshot tells where memory is now, exactly: it stops the world and walks the page
-// tables under the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
+// Snapshot measures exactly where memory is now: it stops the world and walks the page tables under
+// the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
 func (l *Look) Snapshot() (dyno.Snapshot, error) {
 	s, err := l.snapshot("metrics exact", kernel.ResidentExact)
 	if err == nil && s.File > 0 {
@@ -106,7 +106,7 @@ func parseMemory(answer []byte) (s dyno.Snapshot, err error) {
 		*to += numbers[name]
 	}
 	if s.Mapped() == 0 {
-		return s, errors.New("parse metrics: nothing of memory")
+		return s, errors.New("parse metrics: no memory metrics")
 	}
 	// In spans not swept yet the live is counted and the dead is not.
 	s.Dead = max(0, s.Dead-s.Live)

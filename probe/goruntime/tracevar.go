@@ -44,7 +44,7 @@ func (s *traceSwitch) open(pid int) error {
 	*s = traceSwitch{f, int64(at)}
 	var b [4]byte
 	if _, err = f.ReadAt(b[:], s.at); err == nil && binary.NativeEndian.Uint32(b[:]) != 1 {
-		err = fmt.Errorf("it is not where it should be: %v is there, not 1", b)
+		err = fmt.Errorf("it is not at its address: found %v there, not 1", b)
 	}
 	if err != nil {
 		s.close()
@@ -89,7 +89,7 @@ func traceVariable(exe *elf.File) (uint64, error) {
 		offset, err := fieldOffset(d, symbol.Name, "gctrace")
 		return symbol.Value + uint64(offset), err
 	}
-	return 0, errors.New("there is no symbol runtime.debug")
+	return 0, errors.New("the program has no symbol runtime.debug")
 }
 
 func fieldOffset(d *dwarf.Data, variable, field string) (int64, error) {
@@ -147,5 +147,5 @@ func loadedAt(pid int, exe *elf.File) (uint64, error) {
 			}
 		}
 	}
-	return 0, errors.New("it is not known where the program was loaded")
+	return 0, errors.New("the load address of the program is unknown")
 }

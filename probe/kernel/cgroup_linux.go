@@ -135,7 +135,7 @@ func (w *groupWatch) reading(lost bool) probe.Reading {
 		value("oom-kills", kills)
 	}
 	if kills > 0 && !lost {
-		r.Warnings.Add(dyno.WarnOOM, "the kernel killed %.0f processes of the subject's control group for want of memory, not the subject itself", kills)
+		r.Warnings.Add(dyno.WarnOOM, "the kernel killed %.0f processes of the subject's control group for lack of memory, not the subject itself", kills)
 	}
 	if w.account.CPU != nil {
 		value("throttled-frac", (w.last.Throttled-w.first.Throttled)/max(1, w.last.Periods-w.first.Periods))

@@ -227,7 +227,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 		r.Values = append(r.Values, dyno.Value{Metric: "cpu-wait-frac", Value: waited / (cpu + waited)})
 	}
 	if !w.precise {
-		r.Warnings.Add(dyno.WarnCoarse, "CPU time is in ticks of 10 ms: the CPU clock of the process cannot be read")
+		r.Warnings.Add(dyno.WarnCoarse, "CPU time has a resolution of 10 ms, as dyno cannot read the CPU clock of the process")
 	}
 	now, err := readNoise(w.beside)
 	if err != nil {

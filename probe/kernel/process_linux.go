@@ -34,13 +34,13 @@ func Lookup(pid int) (Process, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH):
-		return Process{}, fmt.Errorf("there is no process %d (consider: ps, or its user's rights where /proc is mounted with hidepid)", pid)
+		return Process{}, fmt.Errorf("no process %d (consider: ps, or its user's rights if /proc is mounted with hidepid)", pid)
 	case err != nil:
 		return Process{}, fmt.Errorf("look at process %d: %w (consider: running dyno as its user)", pid, err)
 	case st.Flags&kernelThread != 0:
-		return Process{}, fmt.Errorf("process %d (%s) is a thread of the kernel, which has no memory of its own", pid, st.Comm)
+		return Process{}, fmt.Errorf("process %d (%s) is a kernel thread, which has no memory of its own", pid, st.Comm)
 	case ended(st):
-		return Process{}, fmt.Errorf("process %d (%s) has ended, and waits for its parent to notice", pid, st.Comm)
+		return Process{}, fmt.Errorf("process %d (%s) is a zombie: it has ended, and its parent has not noticed", pid, st.Comm)
 	case status.TGID != pid:
 		return Process{}, fmt.Errorf("%d is a thread of process %d (consider: --pid %[2]d)", pid, status.TGID)
 	}
@@ -81,13 +81,13 @@ func started(st procfs.ProcStat) time.Time {
 	return time.Now().Add(-age)
 }
 
-// Find returns the processes whose kernel name or executable's name a regular expression
-// matches anywhere, as pidstat -C does. It leaves out dyno, what dyno started, and threads of
-// the kernel. An error is of the expression, or of /proc.
+// Find returns the processes whose kernel name or executable's name a regular expression matches
+// anywhere, as pidstat -C does. It leaves out dyno, the processes that dyno started, and kernel
+// threads. The error is that of the expression or of /proc.
 func Find(name string) ([]Process, error) {
 	match, err := regexp.Compile(name)
 	if err != nil {
-		return nil, fmt.Errorf("bad name of a process: %w", err)
+		return nil, fmt.Errorf("bad process name: %w", err)
 	}
 	all, err := procfs.AllProcs()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestLookup(t *testing.T) {
 	if age := time.Since(p.Started); age < 0 || age > time.Hour {
 		t.Errorf("we are %v old", age)
 	}
-	if _, err := Lookup(1 << 30); err == nil || !strings.Contains(err.Error(), "there is no process") {
+	if _, err := Lookup(1 << 30); err == nil || !strings.Contains(err.Error(), "no process") {
 		t.Error(err)
 	}
 	thread := make(chan int)

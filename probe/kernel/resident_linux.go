@@ -23,8 +23,8 @@ func Resident(pid int) (rss, file float64, err error) {
 	return float64(m.ResidentBytes()), float64(m.SHRBytes()), nil
 }
 
-// ResidentExact counts pages: /proc/PID/smaps_rollup, or Resident where that may not be read.
-// file is what is neither anonymous nor shared (/proc/PID/status).
+// ResidentExact counts pages with /proc/PID/smaps_rollup, or returns Resident if it cannot read
+// that file. file is memory that is neither anonymous nor shared (/proc/PID/status).
 func ResidentExact(pid int) (rss, file float64, err error) {
 	p, err := procfs.NewProc(pid)
 	if err != nil {

@@ -169,7 +169,7 @@ func (w *profileWatch) difference(name string, length time.Duration) {
 		return
 	}
 	p.TimeNanos, p.DurationNanos = w.began.UnixNano(), int64(length)
-	p.Comments = append(p.Comments, "dyno: the difference between the ends of the measured window")
+	p.Comments = append(p.Comments, "dyno: the difference between the start and the end of the measured window")
 	if name != "heap" {
 		if len(p.Sample) == 0 && !w.set {
 			w.reading.Warnings.AddOf(dyno.WarnProfile, name, "profile %s is empty: nothing waited, or the service does not record it (consider: runtime.SetMutexProfileFraction, runtime.SetBlockProfileRate)", name)

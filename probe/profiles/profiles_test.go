@@ -393,7 +393,7 @@ func TestRemoteTraceIsNone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := Trace{}.Watch(ctx, probe.Target{Pprof: server.URL + "/debug/pprof", Length: 10 * time.Millisecond, Create: k.create, Begun: cancel})
-	if err == nil || !strings.Contains(err.Error(), `/debug/pprof/trace gave no execution trace, but what begins with "welco"`) {
+	if err == nil || !strings.Contains(err.Error(), `/debug/pprof/trace gave no execution trace, but data that begins with "welco"`) {
 		t.Errorf("%v", err)
 	}
 }

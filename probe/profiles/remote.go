@@ -143,7 +143,7 @@ func (r *remote) cpu(ctx context.Context) (*profile.Profile, string, error) {
 		parts = append(parts, p)
 	}
 	if len(parts) == 0 {
-		return nil, "", cmp.Or(failed, errors.New("the window was over at once"))
+		return nil, "", cmp.Or(failed, errors.New("the window ended at once"))
 	}
 	p, err := profile.Merge(parts)
 	if err != nil {

@@ -71,7 +71,7 @@ func remoteTrace(t probe.Target, w io.Writer) error {
 		case err != nil && !errors.Is(err, io.EOF):
 			return err
 		case string(head) != traceMagic: // of a page that answers whatever it is asked
-			return fmt.Errorf("%s gave no execution trace, but what begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+			return fmt.Errorf("%s gave no execution trace, but data that begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
 		}
 		_, err := io.Copy(w, begins)
 		return err

@@ -36,7 +36,7 @@ func Ask(name, page string, insecure bool) error {
 	}
 	numbers, err := parse(text)
 	if err == nil && len(numbers) == 0 {
-		err = errors.New("the page has no numbers of the Go runtime")
+		err = errors.New("the page has no metrics of the Go runtime")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrNotPublished, err)

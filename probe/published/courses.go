@@ -92,7 +92,7 @@ func (p *published) course(n number) *course {
 func (p *published) reading(whole bool) probe.Reading {
 	r := probe.Reading{Series: p.points.List}
 	if p.fell {
-		r.Warnings.AddOf(dyno.WarnProbe, "counters", "the runtime's counters fell, as if the service had started anew: totals are left out (consider: the address of one process)")
+		r.Warnings.AddOf(dyno.WarnProbe, "counters", "the runtime's counters fell, as after a restart of the service: totals are left out (consider: the address of one process)")
 	}
 	for _, c := range p.courses {
 		to := &r.Values
@@ -101,7 +101,7 @@ func (p *published) reading(whole bool) probe.Reading {
 		}
 		total := whole && !p.fell && !c.fell && c.at == p.at
 		if c.fell && !p.fell {
-			r.Warnings.AddOf(dyno.WarnMetric, c.name, "%s fell, although it is a counter: its total is left out", c.name)
+			r.Warnings.AddOf(dyno.WarnMetric, c.name, "counter %s fell: its total is left out", c.name)
 		}
 		for _, v := range []struct {
 			metric string

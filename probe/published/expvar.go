@@ -85,7 +85,7 @@ var notNumbers = strings.NewReplacer(": NaN", ": null", ": +Inf", ": null", ": -
 func parseVars(page []byte) (numbers []number, err error) {
 	var vars map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(notNumbers.Replace(string(page))), &vars); err != nil {
-		return nil, fmt.Errorf("the page is not one of package expvar: %w (consider: a published Func whose text is no JSON)", err)
+		return nil, fmt.Errorf("the page is not from package expvar: %w (consider: whether a published Func gives bad JSON)", err)
 	}
 	if vars["memstats"] == nil {
 		return nil, errors.New("the page has no memstats (consider: importing expvar, which publishes them)")

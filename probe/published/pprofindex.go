@@ -17,7 +17,7 @@ type Index struct{}
 
 func (Index) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	if t.Pprof == "" {
-		return probe.Reading{}, errors.New("watch pprof: nobody says where it is (consider: pprof: /debug/pprof)")
+		return probe.Reading{}, errors.New("watch pprof: the plan does not say where (consider: pprof: /debug/pprof)")
 	}
 	t.Every = max(t.Interval(), indexEvery)
 	return scrape(ctx, t, "pprof", indexPage(t.Pprof), "text/html", new(published), parseIndex)

@@ -82,7 +82,7 @@ func newPromWatch(asked []string) *promWatch {
 // thousands of families with all their buckets.
 func (w *promWatch) parse(page []byte) ([]number, error) {
 	if n := len(page); n > 0 && page[n-1] != '\n' {
-		return nil, errors.New("the page is cut off, or not of Prometheus: its last line has no end")
+		return nil, errors.New("the page is incomplete or not from Prometheus: its last line has no end")
 	}
 	if w.names == nil {
 		w.names = families(page)
@@ -101,7 +101,7 @@ func (w *promWatch) parse(page []byte) ([]number, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	found, err := parser.TextToMetricFamilies(&w.lines)
 	if err != nil {
-		return nil, fmt.Errorf("parse the page (lines are counted of those that are of use): %w", err)
+		return nil, fmt.Errorf("parse the page (line numbers count the lines in use): %w", err)
 	}
 	var numbers []number
 	for _, f := range found {

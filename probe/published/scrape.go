@@ -1,5 +1,5 @@
-// Package published reads the pages on which a service tells of itself: package expvar,
-// Prometheus metrics and the index of net/http/pprof. Profiles are package profiles'.
+// Package published reads the pages where a service publishes metrics: package expvar, Prometheus
+// metrics and the index of net/http/pprof. Profiles are package profiles'.
 package published
 
 import (
@@ -59,7 +59,7 @@ func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *pu
 		return nil
 	})
 	if err == nil && failed == tried-1 && last != nil {
-		err = fmt.Errorf("only the first of %d pages was had: %w", tried, last)
+		err = fmt.Errorf("got only the first of %d pages: %w", tried, last)
 	}
 	if err != nil {
 		return probe.Reading{}, fmt.Errorf("watch %s: %w", name, err)
@@ -68,9 +68,9 @@ func scrape(ctx context.Context, t probe.Target, name, url, accept string, w *pu
 	if failed > 0 {
 		missing := ""
 		if !whole {
-			missing = "the page at the end of the window is missing, and with it all totals; "
+			missing = "the page at the end of the window and all totals are missing; "
 		}
-		r.Warnings.AddOf(dyno.WarnProbe, name, "probe %s: %s%d of %d pages were not had: %v", name, missing, failed, tried, last)
+		r.Warnings.AddOf(dyno.WarnProbe, name, "probe %s: %s%d of %d pages failed: %v", name, missing, failed, tried, last)
 	}
 	return r, nil
 }

@@ -76,7 +76,7 @@ func TestScrapeSkips(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantValues(t, r.Values, map[string]float64{"gc-cycles": 3, "gc-total": 4, "alloc-B": 200, "total-alloc-B": 300})
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, " pages were not had: ") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, " pages failed: ") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
@@ -96,7 +96,7 @@ func TestScrapeWithoutEnd(t *testing.T) {
 			t.Errorf("%s = %v", metric, v)
 		}
 	}
-	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "at the end of the window is missing") {
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "at the end of the window and all totals are missing") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
@@ -108,7 +108,7 @@ func TestScrapeFails(t *testing.T) {
 		want  string
 	}{
 		{[]string{""}, false, "503 Service Unavailable (consider: the path"},
-		{[]string{"<html>"}, false, "not one of package expvar"},
+		{[]string{"<html>"}, false, "not from package expvar"},
 		{[]string{`{"cmdline": []}`}, false, "no memstats (consider"},
 		{[]string{vars(10, 1), ""}, true, "only the first of "},
 	} {
@@ -140,7 +140,7 @@ func TestScrapeRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := r.Values.Get("gc-cycles"); ok || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "started anew") {
+	if _, ok := r.Values.Get("gc-cycles"); ok || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Text, "after a restart") {
 		t.Errorf("%v, warnings %q", r.Values, r.Warnings)
 	}
 	if v, ok := r.Values.Get("heap-alloc-B"); !ok || v < 10 || v > 90 {

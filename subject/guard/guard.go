@@ -22,7 +22,7 @@ import (
 	"github.com/dynolab/dyno/cgroup"
 )
 
-// A Job is a program to run, and what is made for it and removed in the end.
+// A Job is a program to run, with the resources that are made for it and removed in the end.
 type Job struct {
 	Path    string            // of the executable, absolute; "" runs nothing until the Tree is stopped
 	Args    []string          // with the name of the program

@@ -54,12 +54,12 @@ func TestNoGroup(t *testing.T) {
 		"no mount": {"0::/\n", "20 1 0:1 / / rw - ext4 /dev/sda rw\n", nil, []string{"no control groups with the controllers memory and cpu are mounted"}},
 		"no controller": {"0::/a\n", unifiedMount, []string{
 			"cg/a/cgroup.procs", "1\n", "cg/cgroup.procs", "",
-		}, []string{"no group can have groups with the controllers memory below it", "cg/a: no such file", "cg: no such file"}},
+		}, []string{"no group allows groups with the controllers memory below it", "cg/a: no such file", "cg: no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := machine(t, c.groups, c.mounts, c.files...)
 			_, err := makeGroup(&Confinement{Limits: cgroup.Limits{Memory: 64 << 20}, Name: "memory=64MiB", Proc: filepath.Join(root, "proc")}, nil, ledger{})
-			wantError(t, err, append(c.want, "cannot set the limit memory=64MiB", "there is no systemd-run", "(consider: run dyno as root")...)
+			wantError(t, err, append(c.want, "cannot set the limit memory=64MiB", "systemd-run is not installed", "(consider: run dyno as root")...)
 			if left, _ := filepath.Glob(filepath.Join(root, "cg/*/dyno-*")); len(left) > 0 {
 				t.Errorf("left %q", left)
 			}
@@ -84,7 +84,7 @@ func TestScope(t *testing.T) {
 	}
 	// Nobody has limited anything, as where systemd lacks the controllers.
 	err := ask("systemd-run")
-	if err == nil || !strings.Contains(err.Error(), "systemd-run --user --scope: the scope that it made has no") && !strings.Contains(err.Error(), "no control groups of version 2") {
+	if err == nil || !strings.Contains(err.Error(), "systemd-run --user --scope: its scope has no") && !strings.Contains(err.Error(), "control groups of version 2 are missing") {
 		t.Errorf("error %v", err)
 	}
 	asked, _ := os.ReadFile(filepath.Join(root, "asked"))

@@ -89,7 +89,7 @@ func makeGroup(c *Confinement, env []string, l ledger) (*cgroup.Group, error) {
 		// The kernel does not take the limit: systemd cannot set it either.
 		return nil, errors.Join(fmt.Errorf("cannot set the limit %s: %w", c.Name, err), g.Remove())
 	}
-	noScope := errors.New("there is no systemd-run")
+	noScope := errors.New("systemd-run is not installed")
 	if c.Systemd != "" {
 		g = cgroup.Scope(c.Systemd, c.Limits)
 		if noScope = tryGroup(g, c, env); noScope == nil {
@@ -99,9 +99,9 @@ func makeGroup(c *Confinement, env []string, l ledger) (*cgroup.Group, error) {
 	}
 	what := "the limit " + c.Name
 	if c.Limits == (cgroup.Limits{}) {
-		what = "a control group, as other settings of this experiment have a limit"
+		what = "a control group, which all settings need if one has a limit"
 	}
-	return nil, fmt.Errorf("cannot set %s: %w; %w (consider: run dyno as root, or in a leaf of a cgroup v2 subtree that is yours and has cpu and memory in its cgroup.subtree_control, or where systemd-run --user --scope works)",
+	return nil, fmt.Errorf("cannot set %s: %w; %w (consider: run dyno as root, or in a leaf of a cgroup v2 subtree that you own, with cpu and memory in its cgroup.subtree_control, or where systemd-run --user --scope works)",
 		what, err, noScope)
 }
 
@@ -154,7 +154,7 @@ func startInside(g *cgroup.Group, j *Job, files []uintptr) (pid int, err error) 
 	if why == "" {
 		why = "it did not run the program"
 		if g.MemoryEnd().Kills > 0 {
-			why = fmt.Sprintf("no program can start under the limit %s: the kernel kills it for want of memory (consider: a higher limit, such as memory=64MiB)", j.Confine.Name)
+			why = fmt.Sprintf("no program can start under the limit %s: the kernel kills it for lack of memory (consider: a higher limit, such as memory=64MiB)", j.Confine.Name)
 		}
 	}
 	return 0, errors.New(why)

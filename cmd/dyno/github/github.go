@@ -1,5 +1,5 @@
-// Package github tells a job of GitHub what was found: in the summary of its step, and as annotations of
-// the lines that a change is due to (docs.github.com, "Workflow commands for GitHub Actions").
+// Package github reports results to a GitHub job: in the summary of its step, and as annotations of the
+// lines that caused a change (docs.github.com, "Workflow commands for GitHub Actions").
 package github
 
 import (
@@ -40,7 +40,7 @@ func Summary(f *findings.Findings) error {
 		return err
 	}
 	if info, e := file.Stat(); e == nil && info.Size()+int64(b.Len()) > mostSummary {
-		err = fmt.Errorf("%s has no room for %d bytes more (consider: a step for each run)", path, b.Len())
+		err = fmt.Errorf("%s has no room for %d more bytes (consider: a step for each run)", path, b.Len())
 	} else {
 		_, err = b.WriteTo(file)
 	}

@@ -32,7 +32,7 @@ var flags = []struct {
 	{"Service", []string{"addr", "ready", "ready-timeout", "env", "limit", "go", "rev", "build", "inject", "idle", "memory"}},
 	{"Load", []string{"concurrency", "rate", "arrival", "max-in-flight", "requests", "duration", "warmup", "path", "method", "header", "body", "data", "targets", "command",
 		"timeout", "connect-timeout", "read-timeout", "deadline", "max-failures", "http", "insecure", "load"}},
-	{"What is watched", []string{"probe", "every", "profile", "profile-repeat", "profile-heap", "trace", "pprof", "expvar", "prometheus", "metrics", "keep-requests", "max-requests-kept", "otlp"}},
+	{"Probes and profiles", []string{"probe", "every", "profile", "profile-repeat", "profile-heap", "trace", "pprof", "expvar", "prometheus", "metrics", "keep-requests", "max-requests-kept", "otlp"}},
 	{"Result", []string{"out", "format", "json", "full", "threshold", "fail-worse", "strict"}},
 }
 

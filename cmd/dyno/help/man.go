@@ -15,7 +15,7 @@ func manual() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages into a directory",
-		Long: `Man writes the manual pages of all commands and topics into a directory, which is made:
+		Long: `Man writes the manual pages of all commands and topics into a directory, which it makes:
 
     dyno man ~/.local/share/man/man1
     man dyno-run

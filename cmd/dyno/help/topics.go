@@ -13,16 +13,16 @@ import (
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "plan", Short: "The keys of dyno.yaml", Long: planText},
-		{Use: "metrics", Short: "What is measured, and what of it decides", Long: metricsText()},
+		{Use: "metrics", Short: "The metrics, and which of them decide", Long: metricsText()},
 		{Use: "verdicts", Short: "What better, worse, same and unclear mean", Long: verdictsText},
 		{Use: "status", Short: "Exit statuses", Long: statusText},
 	}
 }
 
-const planText = `A plan is a YAML file. Flags beat its keys, and so do variables, which flags beat:
+const planText = `A plan is a YAML file. Flags beat environment variables, which beat its keys:
 DYNO_REPEAT=2 stands for --repeat 2.
 
-    subject:              what is built and launched, or runs already
+    subject:              the service to launch, or one that runs already
       package: ./cmd/server
       args: [-listen, "{{.Addr}}"]
     vary:                 factors and their levels, the first the baseline
@@ -35,36 +35,36 @@ DYNO_REPEAT=2 stands for --repeat 2.
 
 dyno init writes a plan with every key and a comment for each.
 dyno run -f dyno.yaml --print shows a plan with all defaults, and runs nothing.
-A key that is not known is an error that names the nearest one.`
+An unknown key is an error, which names the nearest known key.`
 
-const verdictsText = `Each setting is compared with the baseline, the first setting, within blocks, in
-which every setting has one trial.
+const verdictsText = `Dyno compares each setting with the baseline, the first setting, within blocks. Every
+setting has one trial in each block.
 
-    better, worse   The setting changed the metric. A run calls one of its primary
-                    metrics changed by mistake with a chance of at most 5 %, of the
-                    others with 1 %, over all settings and looks together.
+    better, worse   The setting changed the metric. The chance that a run reports any
+                    false change is at most 5 % among its primary metrics, and 1 %
+                    among the others, over all settings and looks together.
     same            The change is surely less than 1 % (--negligible).
-    unclear         The blocks cannot tell. "More blocks" says how many would, if
-                    the trials go on alike.
+    unclear         The blocks cannot decide. "More blocks" says how many would, if
+                    further trials are alike.
 
-An interval is one of 95 %, of one change for itself; a verdict may so be unclear
-where the interval leaves out 0. --fail-worse errs in 0.1 % of comparisons.`
+Each interval is a 95 % interval of a single change. A verdict may therefore be unclear
+although the interval excludes 0. --fail-worse errs in 0.1 % of comparisons.`
 
 const statusText = `    0     done
-    1     it could not be done, or something failed on the way
+    1     dyno could not do it, or something failed on the way
     2     a mistake in the command line or the plan
-    98    something is unclear, with --strict
-    99    a threshold failed, or something is worse, with --fail-worse
-    130   interrupted: what was measured is kept and reported
+    98    a result is unclear, with --strict
+    99    a threshold failed, or a result is worse, with --fail-worse
+    130   interrupted: the results so far are kept and reported
 
-With 98 and 99 the report is whole.`
+With 98 and 99, the full report is still written.`
 
 func metricsText() string {
 	var b strings.Builder
 	b.WriteString(`Names end in the base unit: seconds, bytes, or a share. In thresholds, p99 stands
 for p99-sec, and alloc_per_req for alloc-B/req.
 
-Primary metrics decide when a run ends, and what is recommended:
+Primary metrics decide when a run ends, and what dyno recommends:
 
 `)
 	line := func(m dyno.Metric) {

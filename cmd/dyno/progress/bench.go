@@ -39,7 +39,7 @@ func NewBench(w io.Writer, b *dyno.Bench) *Bench {
 	return p
 }
 
-// See is told of each step.
+// See takes each step.
 func (p *Bench) See(s gobench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,13 +84,13 @@ func (p *Bench) warn(each time.Duration) {
 		return
 	}
 	p.said = end
-	text := fmt.Sprintf("%d blocks, the fewest that can tell a change, take some %v", p.least, end)
+	text := fmt.Sprintf("%d blocks, the fewest that can show a change, take about %v", p.least, end)
 	if p.blocks > 0 {
-		text = fmt.Sprintf("%d blocks take some %v", p.least, end)
+		text = fmt.Sprintf("%d blocks take about %v", p.least, end)
 	}
 	if !p.beyond {
 		// A block that has begun is cut off, and what it has in all settings counts.
-		text += fmt.Sprintf(", and --duration %v has room for %d (consider: a longer one, or fewer benchmarks with --bench)", p.most, max(p.most-before, 0)/each)
+		text += fmt.Sprintf(", but --duration %v has room for %d (consider: a longer one, or fewer benchmarks with --bench)", p.most, max(p.most-before, 0)/each)
 	}
 	p.say("note: " + text)
 }
@@ -152,9 +152,9 @@ func (p *Bench) line(now time.Time) string {
 	switch end := p.end(p.entered); {
 	case s.Phase == "profile": // which comes after the time that was given
 	case p.beyond && s.Block <= p.least && end > p.most:
-		parts = append(parts, fmt.Sprintf("some %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.least))
+		parts = append(parts, fmt.Sprintf("about %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.least))
 	default:
-		parts = append(parts, fmt.Sprintf("%v left at most", max(p.most-now.Sub(p.began), 0).Round(time.Second)))
+		parts = append(parts, fmt.Sprintf("at most %v left", max(p.most-now.Sub(p.began), 0).Round(time.Second)))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -16,11 +16,11 @@ func TestBenchProgressEnd(t *testing.T) {
 		bench      dyno.Bench
 		note, line string
 	}{
-		{dyno.Bench{}, "note: 14 blocks, the fewest that can tell a change, take some 7m10s\n", "some 6m20s to block 14"},
-		{dyno.Bench{Duration: dyno.Duration(6 * time.Minute)}, "take some 7m10s, and --duration 6m0s has room for 11 (consider: a longer one, or", "5m10s left at most"},
-		{dyno.Bench{Duration: dyno.Duration(8 * time.Minute)}, "", "7m10s left at most"},
-		{dyno.Bench{Blocks: 3}, "", "4m10s left at most"},
-		{dyno.Bench{Blocks: 30}, "note: 30 blocks take some 15m10s\n", "block 2 of 30: 5 benchmarks · 2 measured · some 14m20s to block 30"},
+		{dyno.Bench{}, "note: 14 blocks, the fewest that can show a change, take about 7m10s\n", "about 6m20s to block 14"},
+		{dyno.Bench{Duration: dyno.Duration(6 * time.Minute)}, "take about 7m10s, but --duration 6m0s has room for 11 (consider: a longer one, or", "at most 5m10s left"},
+		{dyno.Bench{Duration: dyno.Duration(8 * time.Minute)}, "", "at most 7m10s left"},
+		{dyno.Bench{Blocks: 3}, "", "at most 4m10s left"},
+		{dyno.Bench{Blocks: 30}, "note: 30 blocks take about 15m10s\n", "block 2 of 30: 5 benchmarks · 2 measured · about 14m20s to block 30"},
 	} {
 		var out strings.Builder
 		p := NewBench(&out, &c.bench)
@@ -48,13 +48,13 @@ func TestBenchProgressExpected(t *testing.T) {
 		note           string
 		notes          int
 	}{
-		{30, 30, "note: 14 blocks, the fewest that can tell a change, take some 7m10s, and --duration 1m0s has room for 1 (consider: a longer one, or fewer benchmarks with --bench)\n", 1},
-		{80, 70, "take some 18m50s, and --duration 1m0s has room for 0 (consider: ", 1},
+		{30, 30, "note: 14 blocks, the fewest that can show a change, take about 7m10s, but --duration 1m0s has room for 1 (consider: a longer one, or fewer benchmarks with --bench)\n", 1},
+		{80, 70, "take about 18m50s, but --duration 1m0s has room for 0 (consider: ", 1},
 		{3, 3, "", 0},
-		{10, 30, "take some 7m10s", 2},
-		{25, 30, "take some 6m0s", 1},
-		{0, 30, "take some 7m10s", 1},
-		{3, 30, "take some 7m10s", 1},
+		{10, 30, "take about 7m10s", 2},
+		{25, 30, "take about 6m0s", 1},
+		{0, 30, "take about 7m10s", 1},
+		{3, 30, "take about 7m10s", 1},
 	} {
 		var out strings.Builder
 		p := NewBench(&out, &dyno.Bench{Duration: dyno.Duration(time.Minute)})

@@ -24,7 +24,7 @@ func NewBuild(w io.Writer, of string) *Build {
 	return b
 }
 
-// Step is told of each package that is compiled, and each module that is downloaded.
+// Step takes a line for each package that is compiled and each module that is downloaded.
 func (b *Build) Step(step string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

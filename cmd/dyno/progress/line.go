@@ -1,4 +1,4 @@
-// Package progress shows on standard error how far something is that runs.
+// Package progress shows the progress of a command on standard error.
 //
 // The rules of the terminal: results go to stdout, all else to stderr. On a
 // terminal one line of progress is redrawn four times a second and erased
@@ -76,7 +76,7 @@ const sayEvery = 10 * time.Second
 // Reading is seen while millions of requests are read, which takes seconds.
 func Reading(w io.Writer) *Line {
 	l := new(Line)
-	l.Open(w, sayEvery, func(time.Time) string { return "reading what was measured, for the report ..." })
+	l.Open(w, sayEvery, func(time.Time) string { return "reading the results, for the report ..." })
 	return l
 }
 

@@ -14,7 +14,7 @@ func Secrets(names []string) (map[string]string, error) {
 		variable, stdin := "DYNO_SECRET_"+name, int(os.Stdin.Fd())
 		value, ok := os.LookupEnv(variable)
 		if !ok && !term.IsTerminal(stdin) {
-			return nil, fmt.Errorf("run directories hold no secrets, and the environment has no %s (want what stood in the plan for redacted~%s~)", variable, name)
+			return nil, fmt.Errorf("run directories hold no secrets, and %s is not set (want the value that the plan had for redacted~%s~)", variable, name)
 		}
 		if !ok {
 			fmt.Fprintf(os.Stderr, "%s: ", variable)

@@ -20,7 +20,7 @@ func TestSecrets(t *testing.T) {
 	stdin := os.Stdin
 	os.Stdin = null
 	defer func() { os.Stdin = stdin }()
-	if _, err := Secrets([]string{"COOKIE", "TOKEN"}); err == nil || !strings.Contains(err.Error(), "has no DYNO_SECRET_TOKEN") {
+	if _, err := Secrets([]string{"COOKIE", "TOKEN"}); err == nil || !strings.Contains(err.Error(), "DYNO_SECRET_TOKEN is not set") {
 		t.Error(err)
 	}
 }

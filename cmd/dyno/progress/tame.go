@@ -33,7 +33,7 @@ func Tame(w io.Writer) *Tamer {
 	return t
 }
 
-// FileOf returns the file that a writer writes to, nil if it is none.
+// FileOf returns the file behind a writer, or nil.
 func FileOf(w io.Writer) *os.File {
 	if t, ok := w.(*Tamer); ok {
 		w = t.to

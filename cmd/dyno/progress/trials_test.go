@@ -296,7 +296,7 @@ func TestProgressNames(t *testing.T) {
 // TestReadingLine: what takes long says so, and what does not is silent.
 func TestReadingLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for after, want := range map[time.Duration]string{time.Second: "", 15 * time.Second: "reading what was measured, for the report ...\n"} {
+		for after, want := range map[time.Duration]string{time.Second: "", 15 * time.Second: "reading the results, for the report ...\n"} {
 			var out bytes.Buffer
 			l := Reading(&out)
 			time.Sleep(after)

@@ -9,7 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A Watch shows what is seen of a process, as it is now.
+// A Watch shows the latest samples of a process.
 type Watch struct {
 	Trials // of the one trial
 	fresh  time.Duration

@@ -67,3 +67,14 @@ func TestBriefExplainsUnclear(t *testing.T) {
 		t.Errorf("no explanation in:\n%s", text)
 	}
 }
+
+func TestBriefFailureSaysWhy(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"panic: oh":   {"subject ended", "last lines of its stderr:", "\tlistening", "\tpanic: oh", "\tgoroutine 7"},
+		"no database": {"subject ended", "last lines of its stderr:", "\tlistening", "\tno database"},
+	} {
+		if got := telling(lines); len(got) != 2 || strings.TrimSpace(got[1]) != want {
+			t.Errorf("%q of %q", got, lines)
+		}
+	}
+}

@@ -412,6 +412,10 @@ func TestTail(t *testing.T) {
 	if got := w.String(); !strings.Contains(got, "\tpanic: oh\n\tgoroutine 0\n") {
 		t.Errorf("the panic is lost in %q", got)
 	}
+	torn := NewTail(nil)
+	if io.WriteString(torn, "gc 3 @0.071s 2%: 0.1+panic: oh\n0.2+0.3 ms clock, 1 P\n"); !strings.HasPrefix(torn.String(), "\tpanic: oh\n") {
+		t.Errorf("a panic within a line of the trace is lost in %q", torn)
+	}
 	for range 2 * tailLines {
 		io.WriteString(half, " it had lines\n")
 	}

@@ -114,7 +114,7 @@ func (e *Experiment) Turns() string {
 	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
 		how = " or less" // it is not known how long that takes
 	}
-	return fmt.Sprintf("settings: side by side, in turns of %v%s", e.turn(), how)
+	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.turn(), how)
 }
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }

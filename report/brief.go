@@ -195,10 +195,10 @@ func (v view) briefChanges(o layout.Options) string {
 		fmt.Fprintf(&b, "%d more comparisons are in the tables.\n", more)
 	}
 	if slices.ContainsFunc(rows, v.drifted) {
-		b.WriteString(layout.Fold("Values are medians; changes are within blocks, where drift cancels, so the two can differ.", "", "", v.Width))
+		b.WriteString(layout.Fold("A change compares within each block, so it can differ from the ratio of the two medians beside it.", "", "", v.Width))
 	}
 	if slices.ContainsFunc(changes, surprising) {
-		b.WriteString(layout.Fold("Unclear although the interval excludes 0: a run's verdicts share one error (dyno help verdicts).", "", "", v.Width))
+		b.WriteString(layout.Fold("Unclear although the interval excludes 0: among so many comparisons this happens by chance.", "", "", v.Width))
 	}
 	return b.String()
 }
@@ -394,7 +394,7 @@ func (v view) benchCauses(r *tables.Report) (lines []string) {
 			}
 		}
 		if parts != nil {
-			lines = append(lines, "Why "+v.Changed(y, " changed, ", "")+": "+strings.Join(parts, "; ")+".")
+			lines = append(lines, "Why "+v.Changed(y, " changed with ", "")+": "+strings.Join(parts, "; ")+".")
 		}
 	}
 	return lines

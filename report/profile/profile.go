@@ -333,10 +333,15 @@ func shortName(name string, width int) string {
 
 // ChangeOf is the change of a function in a few words, with the line that changed most.
 func ChangeOf(d *profiles.Diff, f profiles.FunctionChange) string {
-	where := f.Name
+	name, arguments, generic := strings.Cut(f.Name, "[") // which have slashes of their own
+	where := path.Base(name)
+	if generic {
+		where += "[" + arguments
+	}
 	if f.Line.Line > 0 {
 		where += fmt.Sprintf(" (%s:%d)", path.Base(f.Line.File), f.Line.Line)
 	}
+	what := map[string]string{"cpu": "CPU time", "allocs": "allocated"}
 	sc := layout.ScaleOf(d.Metric, f.Own.Diff)
-	return fmt.Sprintf("%s of %s %s %s", d.Kind, where, sc.SignedWith(f.Own.Diff), sc.SignedInterval(float64(f.Own.Lo), float64(f.Own.Hi)))
+	return fmt.Sprintf("%s, %s %s per operation %s", where, cmp.Or(what[d.Kind], d.Kind), sc.SignedWith(f.Own.Diff), sc.SignedInterval(float64(f.Own.Lo), float64(f.Own.Hi)))
 }

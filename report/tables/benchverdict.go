@@ -122,7 +122,7 @@ func (v *View) verdictOn(i int) string {
 		text = fmt.Sprintf("%d of %s changed: %s", len(of[IsChanged]), layout.Count(len(v.Benchmarks), "benchmark"), text)
 	}
 	if rest != "" {
-		text += " The others: " + rest + "."
+		text += " Besides, " + rest + "."
 	}
 	return text
 }

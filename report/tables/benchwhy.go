@@ -2,9 +2,11 @@ package tables
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/report/benchtable"
 	"github.com/dynolab/dyno/report/layout"
@@ -23,7 +25,11 @@ func (v *View) Changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
 		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
 	}
-	return y.Benchmark + between + v.labelOf(y.Setting) + behind
+	name := y.Benchmark
+	if i := slices.IndexFunc(v.Benchmarks, func(b *compare.Benchmark) bool { return b.Full() == name }); i >= 0 {
+		name = v.Called(v.Benchmarks[i])
+	}
+	return name + between + v.labelOf(y.Setting) + behind
 }
 
 // Profile is the table of one kind of profile, with the names of settings that the

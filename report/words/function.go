@@ -64,22 +64,27 @@ func Place(p compare.Place) string {
 	return layout.Middle(where, 60)
 }
 
-// Cause is a cause of the change of a metric, with the places that changed most.
+// Cause says how a cause belongs to the change of a primary metric, with the places that changed most.
 func Cause(c compare.Cause, of string) string {
-	primary, _ := layout.UnitOf(of)
-	text, named := nouns[c.Metric]
-	if !named {
-		metric, _ := layout.UnitOf(c.Metric)
-		text = string(c.Class) + ", " + metric
+	text := nouns[c.Metric]
+	metric, _ := layout.UnitOf(c.Metric)
+	if text != "" {
+		metric = ""
+	} else {
+		text = string(c.Class)
 	}
 	if !math.IsNaN(float64(c.Lo)) {
-		text += " " + layout.Change(math.Sqrt(float64(c.Lo*c.Hi))) // the middle of the interval, of log ratios
+		metric += " " + layout.Change(math.Sqrt(float64(c.Lo*c.Hi))) // the middle of the interval, of log ratios
 	}
+	if metric != "" {
+		text += " (" + strings.TrimSpace(metric) + ")"
+	}
+	primary, _ := layout.UnitOf(of)
 	switch {
 	case !math.IsNaN(float64(c.Share)):
-		text += fmt.Sprintf(" (%.0f%% of the change in %s)", 100*float64(c.Share), primary)
+		text += fmt.Sprintf(" is %.0f%% of the change in %s", 100*float64(c.Share), primary)
 	case c.Metric != of:
-		text += fmt.Sprintf(" (with %s)", primary)
+		text = primary + " changed with " + text
 	}
 	var places []string
 	for _, p := range c.Places[:min(len(c.Places), 2)] {

@@ -6,7 +6,7 @@
 //		dynotest.Compare(t, s, "rev=main", "rev=HEAD", dynotest.NoWorse("p99", 5), dynotest.NoWorse("alloc_per_req", 1))
 //	}
 //
-// It takes a minute or two, and is skipped by go test -short.
+// It takes a minute or two, and is skipped by go test -short. go test -artifacts keeps the run directory.
 package dynotest
 
 import (
@@ -47,7 +47,7 @@ func NoWorse(metric string, percent float64) Limit {
 	return Limit("change(" + metric + ") < " + much)
 }
 
-// Program is the dyno that is run; "" means the one in the PATH, or else that of the module that this package is of.
+// Program is the dyno that is run; "" means the one in the PATH, or else one built from the module of this package.
 var Program = os.Getenv("DYNO")
 
 // Compare measures a service under two settings side by side, such as "rev=main" and "rev=HEAD", or "GOGC=100" and
@@ -63,8 +63,12 @@ func Compare(t testing.TB, s Service, base, head string, limits ...Limit) {
 	if !ok || !ok2 || factor != other || len(limits) == 0 {
 		t.Fatalf("dynotest: want two levels of one factor, such as rev=main and rev=HEAD, and a limit; got %q and %q, %d limits", base, head, len(limits))
 	}
-	run := filepath.Join(t.TempDir(), "run")
-	argv := append(program(), "run", s.Package, "--vary", factor+"="+quoted(from)+","+quoted(to), "--path", cmp.Or(s.Path, "/"), "--out", run)
+	dir, err := os.MkdirTemp(t.ArtifactDir(), "dyno-") // a test may compare several times
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run")
+	argv := []string{program(t), "run", s.Package, "--vary", factor + "=" + quoted(from) + "," + quoted(to), "--path", cmp.Or(s.Path, "/"), "--out", run}
 	for _, l := range limits {
 		argv = append(argv, "--threshold", string(l))
 	}
@@ -80,14 +84,19 @@ func Compare(t testing.TB, s Service, base, head string, limits ...Limit) {
 	judge(t, run, stdout.String())
 }
 
-func program() []string {
+func program(t testing.TB) string {
+	t.Helper()
 	if Program != "" {
-		return []string{Program}
+		return Program
 	}
 	if path, err := exec.LookPath("dyno"); err == nil {
-		return []string{path}
+		return path
 	}
-	return []string{"go", "run", "github.com/dynolab/dyno/cmd/dyno"}
+	path := filepath.Join(t.TempDir(), "dyno")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/dynolab/dyno/cmd/dyno").CombinedOutput(); err != nil {
+		t.Fatalf("dynotest: there is no dyno in the PATH, and none was built: %v (consider: go install github.com/dynolab/dyno/cmd/dyno@latest, or $DYNO)\n%s", err, out)
+	}
+	return path
 }
 
 // quoted is a level that may have commas.

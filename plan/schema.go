@@ -166,7 +166,9 @@ func schemaOf(key string, t reflect.Type) schema {
 	case reflect.TypeFor[bool](), reflect.TypeFor[*bool](), reflect.TypeFor[dyno.Not]():
 		return schema{"type": "boolean"}
 	case reflect.TypeFor[dyno.Duration]():
-		return text(duration, "a time, such as 250ms or 10s")
+		s := text(duration, "a time, such as 250ms or 10s")
+		s["minimum"], s["maximum"] = 0, 0 // no number but 0 is one
+		return s
 	case reflect.TypeFor[dyno.Sleep]():
 		return text(`^`+period+`(\.\.`+period+`)?$`, "a time, or a range such as 1s..3s")
 	case reflect.TypeFor[dyno.Rate]():

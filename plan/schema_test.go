@@ -98,6 +98,7 @@ func TestSchemaFindsMistakes(t *testing.T) {
 		"load: {concurrency: many}",
 		"load: {concurrency: 0}",
 		"load: {duration: 3 seconds}",
+		"load: {duration: 10}",
 		"load: {rate: fast}",
 		"load: {expect: {status: 99}}",
 		"load: {client: {loop: [{pth: /}]}}",

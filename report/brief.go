@@ -81,7 +81,8 @@ func (v view) briefService(o layout.Options) []passage {
 		verdict.lines = append([]words.Said{{Rest: advice}}, found...)
 	}
 	if len(verdict.lines) > mostFound {
-		verdict.lines = append(verdict.lines[:mostFound:mostFound], words.Said{Rest: fmt.Sprintf("%d more settings are in the tables.", len(found)-mostFound)})
+		more := layout.Count(len(verdict.lines)-mostFound, "more verdict")
+		verdict.lines = append(verdict.lines[:mostFound:mostFound], words.Said{Rest: "The tables have " + more + "."})
 	}
 	changes := passage{name: "the changes", raw: v.briefChanges(o)}
 	if o.Lines > 0 {
@@ -121,21 +122,28 @@ func (v view) briefFailures() passage {
 			failed[i].Lines = telling(failed[i].Lines)
 		}
 	}
-	return passage{name: "Failed trials", failed: failed[:min(len(failed), briefItems)]}
+	if more := len(failed) - briefItems; more > 0 {
+		failed = append(failed[:briefItems:briefItems], tables.Failed{What: layout.Count(more, "more kind") + " of failure in the tables"})
+	}
+	return passage{name: "Failed trials", failed: failed}
 }
 
 // telling are the first line of a failure, and the line of the subject's last ones that says why:
-// that of a panic, or the very last.
+// that of a panic or a wrong flag, or else the last of its stderr.
 func telling(lines []string) []string {
 	if len(lines) < 3 {
 		return lines
 	}
-	why := slices.IndexFunc(lines, func(l string) bool {
+	errs := lines
+	if out := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "last lines of its stdout") }); out > 2 {
+		errs = lines[:out]
+	}
+	why := slices.IndexFunc(errs, func(l string) bool {
 		l = strings.TrimSpace(l)
-		return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ")
+		return strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") || strings.HasPrefix(l, "flag provided but not defined")
 	})
 	if why < 0 {
-		why = len(lines) - 1
+		why = len(errs) - 1
 	}
 	return []string{lines[0], lines[why]}
 }
@@ -198,7 +206,7 @@ func (v view) briefChanges(o layout.Options) string {
 		b.WriteString(layout.Fold("A change compares within each block, so it can differ from the ratio of the two medians beside it.", "", "", v.Width))
 	}
 	if slices.ContainsFunc(changes, surprising) {
-		b.WriteString(layout.Fold("Unclear although the interval excludes 0: among so many comparisons this happens by chance.", "", "", v.Width))
+		b.WriteString(layout.Fold("Unclear although the interval excludes 0: among so many comparisons this can happen by chance.", "", "", v.Width))
 	}
 	return b.String()
 }
@@ -441,7 +449,7 @@ func (v view) worthwhile() int {
 			}
 		}
 	}
-	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > mostMore {
+	if slices.Sort(more); more == nil || v.Extended || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > mostMore {
 		return 0
 	}
 	return more[(len(more)-1)/2]

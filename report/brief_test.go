@@ -71,7 +71,7 @@ func TestBriefExplainsUnclear(t *testing.T) {
 func TestBriefFailureSaysWhy(t *testing.T) {
 	for want, lines := range map[string][]string{
 		"panic: oh":   {"subject ended", "last lines of its stderr:", "\tlistening", "\tpanic: oh", "\tgoroutine 7"},
-		"no database": {"subject ended", "last lines of its stderr:", "\tlistening", "\tno database"},
+		"no database": {"subject ended", "last lines of its stderr:", "\tlistening", "\tno database", "last lines of its stdout:", "\tGET / 200"},
 	} {
 		if got := telling(lines); len(got) != 2 || strings.TrimSpace(got[1]) != want {
 			t.Errorf("%q of %q", got, lines)

@@ -199,7 +199,8 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil {
+		// The end of the time is no answer. The context's own timer may be later than that of a connection.
+		if end, _ := ctx.Deadline(); last == nil || ctx.Err() == nil && time.Now().Before(end) {
 			last = err
 		}
 		select {

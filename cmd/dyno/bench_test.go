@@ -173,7 +173,7 @@ func TestBench(t *testing.T) {
 	if status != exitDone {
 		t.Fatalf("status %d\n%s", status, errs)
 	}
-	for _, want := range []string{"RSS", "is the same within 1%", "+30", "worse", "Why project/search.RSS changed, GOGC=200: likely cpu of project/search.RSS (rss.go:21) -"} {
+	for _, want := range []string{"RSS", "the same within 1%", "+30", "worse", "Why RSS changed with GOGC=200: likely search.RSS (rss.go:21), CPU time -"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -188,7 +188,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("there is no %s", file)
 		}
 	}
-	if data, err := os.ReadFile(summary); err != nil || !bytes.Contains(data, []byte("<summary>Why project/search.RSS, GOGC=200 changed")) {
+	if data, err := os.ReadFile(summary); err != nil || !bytes.Contains(data, []byte("<summary>Why RSS, GOGC=200 changed")) {
 		t.Errorf("step summary: %v\n%s", err, data)
 	}
 	again := func(want int, args ...string) string {

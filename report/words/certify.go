@@ -70,7 +70,7 @@ func Certified(c *certify.Certificate) (lines []string) {
 	}
 	var below, missed []string
 	for _, l := range c.Limits() {
-		if math.IsInf(l.Size, 0) {
+		if l.Size > hugest {
 			missed = append(missed, "any change of "+MetricNoun(l.Metric))
 		} else {
 			below = append(below, fmt.Sprintf("%s of %s", percent(worse(l.Metric, l.Size)), MetricNoun(l.Metric)))
@@ -129,6 +129,9 @@ func worse(metric string, size float64) float64 {
 	}
 	return size
 }
+
+// hugest is a change beyond which no size is said: a factor of 11.
+const hugest = 10
 
 // mostlyFound says what most runs find, of each metric of which that is known; "" if it is of none.
 func mostlyFound(c *certify.Certificate) string {

@@ -81,6 +81,8 @@ func Cause(c compare.Cause, of string) string {
 	}
 	primary, _ := layout.UnitOf(of)
 	switch {
+	case c.Metric == of && !math.IsNaN(float64(c.Share)) && len(c.Places) > 0:
+		text = fmt.Sprintf("%.0f%% of the change in %s is in functions", 100*float64(c.Share), primary)
 	case !math.IsNaN(float64(c.Share)):
 		text += fmt.Sprintf(" is %.0f%% of the change in %s", 100*float64(c.Share), primary)
 	case c.Metric != of:

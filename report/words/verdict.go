@@ -382,6 +382,8 @@ func tradeInShort(t *compare.Table, trades []Verdict, base string) string {
 		v := trades[0]
 		return fmt.Sprintf("A trade-off: choose %s if %s is worth %s; otherwise keep %s.", v.Setting.Label(), greatest(v, v.Better), greatest(v, v.Worse), base)
 	}
+	trades = slices.Clone(trades)
+	slices.SortStableFunc(trades, func(a, b Verdict) int { return cmp.Compare(b.total, a.total) })
 	var parts []string
 	for _, v := range trades[:min(len(trades), 3)] {
 		parts = append(parts, fmt.Sprintf("%s has %s, but %s", v.Setting.Label(), greatest(v, v.Better), greatest(v, v.Worse)))

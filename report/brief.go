@@ -3,7 +3,9 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,10 +24,11 @@ import (
 const Screen = 45
 
 const (
-	briefRows   = 20 // of a table
-	briefItems  = 3  // warnings, and failures
-	briefCauses = 3  // of a setting
-	mostMore    = 100
+	leastChanges = 13 // lines, with the verdict above
+	briefRows    = 20 // of a table
+	briefItems   = 3  // warnings, and failures
+	briefCauses  = 3  // of a setting
+	mostMore     = 100
 )
 
 // brief writes the answer on one screen: what to ship, how each setting compares, the changes as
@@ -59,6 +62,41 @@ func (v view) brief(r *tables.Report, o layout.Options) string {
 	}
 }
 
+// Several writes comparisons of two runs, one for each setting that both have: on one screen if they
+// fit, and with the warnings of all of them at the end.
+func Several(w io.Writer, ts []*compare.Table, o layout.Options) error {
+	var b strings.Builder
+	var differences, warnings []string
+	o.Lines = max(Screen/len(ts)-2, 1)
+	said := map[string]bool{}
+	for i, t := range ts {
+		r := &tables.Report{Table: t}
+		v := view{r.View(o.Columns())}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(v.brief(r, o))
+		for _, text := range words.Warnings(t) {
+			like := digits.ReplaceAllString(text, "")
+			switch {
+			case said[like]:
+			case strings.HasPrefix(text, "the runs differ"):
+				differences = append(differences, text)
+			default:
+				warnings = append(warnings, text)
+			}
+			said[like] = true
+		}
+	}
+	last := view{(&tables.Report{Table: ts[0]}).View(o.Columns())}
+	items := append(differences, atMost("", warnings, 0).items...)
+	last.text(&b, []passage{{name: "Warnings", items: items}, {lines: sentences([]string{"All tables: the same command with --full"})}}, o.Color)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+var digits = regexp.MustCompile(`[0-9.]+`)
+
 func (p *passage) empty() bool {
 	return p.lines == nil && p.section.Title == "" && p.items == nil && len(p.failed) == 0 && !p.keys && p.raw == ""
 }
@@ -85,8 +123,12 @@ func (v view) briefService(o layout.Options) []passage {
 		verdict.lines = append(verdict.lines[:mostFound:mostFound], words.Said{Rest: "The tables have " + more + "."})
 	}
 	changes := passage{name: "the changes", raw: v.briefChanges(o)}
-	if o.Lines > 0 {
+	if o.Lines > 0 && (!v.Separate || o.Lines < leastChanges) { // figures follow, or there is no room
 		changes.rank = 4
+	}
+	warnings := v.briefWarnings()
+	if o.Lines > 0 && v.Separate { // they are said once, of all settings
+		warnings = passage{}
 	}
 	return []passage{
 		about, {keys: true}, verdict, changes,
@@ -94,7 +136,7 @@ func (v view) briefService(o layout.Options) []passage {
 		{name: "leaks", rank: 2, lines: sentences(v.lasting())},
 		v.briefThresholds(),
 		v.briefFailures(),
-		v.briefWarnings(),
+		warnings,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno/analysis/benchstat"
+	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
@@ -88,6 +89,14 @@ func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 	tables, err := findings.Compare(first, second)
 	if errors.Is(err, findings.ErrBenchmarks) {
 		return flags.Mistakef("%w", err)
+	}
+	if len(tables) > 1 && o.form() == "text" && !o.full {
+		w := cmd.OutOrStdout()
+		err = report.Several(w, tables, o.look(w))
+		if slices.ContainsFunc(tables, func(t *compare.Table) bool { return t.Trials == 0 }) {
+			err = errors.Join(err, errNothing)
+		}
+		return err
 	}
 	for i, t := range tables {
 		if i > 0 && o.form() != "json" {

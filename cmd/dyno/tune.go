@@ -105,12 +105,20 @@ GOEXPERIMENT=nogreenteagc.`,
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
 	p.PublishedFlags(fs)
+	for _, name := range ofOneRun {
+		if f := fs.Lookup(name); f != nil {
+			f.Hidden = true
+		}
+	}
 	return cmd
 }
 
+// ofOneRun are flags that tune has only to say that it decides what they say.
+var ofOneRun = []string{"repeat", "within"}
+
 // newTuner checks what is asked for.
 func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, error) {
-	for _, name := range []string{"repeat", "within"} {
+	for _, name := range ofOneRun {
 		if typed(cmd, name) {
 			return nil, flags.Mistakef("--%s is for one run, but tune decides itself how long each run takes (consider: --total)", name)
 		}

@@ -245,7 +245,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	p.List(fs, "arg", "", "NAME=value", "value of {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Arg, vs)
 	})
-	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided, or 6 for one setting)")
+	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided; 6 for one setting, 1 for dyno load)")
 	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials (default 0)")
 	p.Key(fs, "negligible", "", "share", "negligible", "changes below this count as the same (default 1%)")
 }
@@ -255,7 +255,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "path of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	p.Key(fs, "within", "", "time", "within", "most time for the compared blocks, a hard limit if given (default 2m without --repeat, but at least 6 blocks)")
+	p.Key(fs, "within", "", "time", "within", "most time for the compared blocks, a hard limit if given (default 2m without --repeat, but at least 6 blocks, 13 with --fail-worse)")
 	p.Key(fs, "turn", "", "time", "turn", "length of one turn of a setting that runs side by side; slow answers extend it (default 200ms, less in loads below 3s)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
 	p.Key(fs, "addr", "", "URL", "subject.addr", "address of the subject: https://{{.Addr}} with TLS, or a fixed one (default http://{{.Addr}})")
@@ -278,7 +278,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 // LookFlags are the flags of profiles, traces and slices.
 func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "profile", "", "names", "profile", "take profiles in extra trials: "+strings.Join(dyno.ProfileNames, ","))
-	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "number of blocks with profiles (default: as --repeat)")
+	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "number of blocks with profiles (default: as --repeat, or 6)")
 	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length in an extra trial")
 	p.Key(fs, "pprof", "", "path", "probes.pprof", "path or URL of net/http/pprof, such as /debug/pprof (default: the injected probe)")
 	p.Key(fs, "slice", "", "time", "slice", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS in one process, in turns of this length, instead of in launches")

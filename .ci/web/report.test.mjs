@@ -31,6 +31,22 @@ let browser;
 before(async () => { browser = await launch(); });
 after(() => browser?.close());
 
+/**
+ * saved is the file that a chart's button saves. Chromium loses a download now and then, on a busy
+ * machine, without a word; a reader clicks once more. A failure that the page tells is one at once.
+ */
+async function saved(page, figure, what) {
+  for (let clicks = 1; ; clicks++) {
+    const [download] = await Promise.all([
+      page.waitForEvent("download", { timeout: 30_000 }).catch((e) => e),
+      figure.getByRole("button", { name: new RegExp(`^${what}`) }).click(),
+    ]);
+    if (!(download instanceof Error)) return download;
+    assert.equal(await figure.locator(".status").innerText(), "", `the page says that it cannot save ${what}`);
+    if (clicks === 3) throw download;
+  }
+}
+
 for (const [kind, make] of Object.entries(kinds)) {
   describe(`report of ${kind}`, () => {
     const file = join(scratch, `${kind}.html`), url = pathToFileURL(file).href;
@@ -153,10 +169,7 @@ for (const [kind, make] of Object.entries(kinds)) {
       const figures = w.page.locator("figure.chart");
       for (let i = 0; i < await figures.count(); i++) {
         for (const [what, magic] of [["CSV", /,/], ["PNG", /^\x89PNG/]]) {
-          const [download] = await Promise.all([
-            w.page.waitForEvent("download"),
-            figures.nth(i).getByRole("button", { name: new RegExp(`^${what}`) }).click(),
-          ]);
+          const download = await saved(w.page, figures.nth(i), what);
           const data = readFileSync(await download.path());
           assert.ok(data.length > 40, `${download.suggestedFilename()} of chart ${i} has ${data.length} bytes`);
           assert.match(data.toString("latin1"), magic);

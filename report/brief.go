@@ -72,9 +72,7 @@ func Several(w io.Writer, ts []*compare.Table, o layout.Options) error {
 	for i, t := range ts {
 		r := &tables.Report{Table: t}
 		v := view{r.View(o.Columns())}
-		if i > 0 {
-			b.WriteByte('\n')
-		}
+		o.More = i > 0
 		b.WriteString(v.brief(r, o))
 		for _, text := range words.Warnings(t) {
 			like := digits.ReplaceAllString(text, "")
@@ -114,6 +112,9 @@ func (v view) briefService(o layout.Options) []passage {
 		return []passage{about, v.briefFailures()}
 	}
 	found, advice := words.Brief(v.Table)
+	if o.More {
+		about, advice = passage{}, ""
+	}
 	verdict := passage{lines: found}
 	if advice != "" {
 		verdict.lines = append([]words.Said{{Rest: advice}}, found...)

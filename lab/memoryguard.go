@@ -168,7 +168,7 @@ func refuse(t *dyno.Trial, left, total float64) error {
 	if promised(t) <= room {
 		return nil
 	}
-	return fmt.Errorf("not started: with GOGC=off, the heap grows to GOMEMLIMIT=%s, but %s of memory is left, of which %s must stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
+	return fmt.Errorf("not started: with GOGC=off, the heap grows to GOMEMLIMIT=%s, but only %s of memory is left, and %s must stay free (consider: GOMEMLIMIT=%dMiB at most, or GOGC=100)",
 		environment(t, "GOMEMLIMIT"), size(left), size(left-room), int(room)>>20)
 }
 

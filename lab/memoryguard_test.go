@@ -146,7 +146,7 @@ func TestRefuse(t *testing.T) {
 		if (err != nil) != c.refused {
 			t.Errorf("GOGC=%s GOMEMLIMIT=%s: %v", c.gogc, c.limit, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "4.0 GiB of memory is left, of which 819 MiB must stay free (consider: GOMEMLIMIT=3276MiB at most") {
+		if err != nil && !strings.Contains(err.Error(), "only 4.0 GiB of memory is left, and 819 MiB must stay free (consider: GOMEMLIMIT=3276MiB at most") {
 			t.Error(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -63,7 +62,7 @@ func (v view) brief(r *tables.Report, o layout.Options) string {
 }
 
 // Several writes comparisons of two runs, one for each setting that both have: on one screen if they
-// fit, and with the warnings of all of them at the end.
+// fit. Warnings come at the end, each kind once, in the words of the first setting that has it.
 func Several(w io.Writer, ts []*compare.Table, o layout.Options) error {
 	var b strings.Builder
 	var differences, warnings []string
@@ -74,16 +73,16 @@ func Several(w io.Writer, ts []*compare.Table, o layout.Options) error {
 		v := view{r.View(o.Columns())}
 		o.More = i > 0
 		b.WriteString(v.brief(r, o))
-		for _, text := range words.Warnings(t) {
-			like := digits.ReplaceAllString(text, "")
-			switch {
-			case said[like]:
-			case strings.HasPrefix(text, "the runs differ"):
-				differences = append(differences, text)
-			default:
-				warnings = append(warnings, text)
+		for n := range t.Doubts {
+			d := &t.Doubts[n]
+			key, to := string(d.Kind)+d.About, &warnings
+			if d.Kind == dyno.WarnRunsDiffer {
+				key, to = key+d.Said[0], &differences
 			}
-			said[like] = true
+			if !said[key] || d.Kind == "" {
+				*to = append(*to, words.Doubt(t, d))
+			}
+			said[key] = true
 		}
 	}
 	last := view{(&tables.Report{Table: ts[0]}).View(o.Columns())}
@@ -92,8 +91,6 @@ func Several(w io.Writer, ts []*compare.Table, o layout.Options) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-var digits = regexp.MustCompile(`[0-9.]+`)
 
 func (p *passage) empty() bool {
 	return p.lines == nil && p.section.Title == "" && p.items == nil && len(p.failed) == 0 && !p.keys && p.raw == ""
@@ -482,7 +479,7 @@ func (v view) next(r *tables.Report, left []string) passage {
 }
 
 // worthwhile is the number of blocks that would settle half of the unclear comparisons of primary
-// metrics, 0 if it is none or too many.
+// metrics; 0 if there are none or too many, or if the run was extended before.
 func (v view) worthwhile() int {
 	var more []int
 	for _, i := range v.Others() {

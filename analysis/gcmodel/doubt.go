@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Bounds within which the published errors hold.
+// Bounds outside of which a prediction has a doubt.
 const (
 	leastCycles = 15
 	leastLive   = 16 * MiB
@@ -65,7 +65,8 @@ func (f *facts) sampling() float64 {
 // spread is the standard deviation of the logarithm of each error, beside what the window knows of itself.
 type spread struct{ cycles, gcCPU, cpu, heap, rss float64 }
 
-// Errors at settings that were not measured, see doc/method/tuning.md.
+// First estimates of the errors at settings that were not measured. How often the intervals that they
+// give contain the truth has not been measured (doc/method/predictions.md).
 var (
 	byGOGC  = spread{0.04, 0.12, 0.05, 0.035, 0.035}
 	byLimit = spread{0.08, 0.15, 0.05, 0.035, 0.03}

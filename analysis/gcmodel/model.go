@@ -68,7 +68,7 @@ type Prediction struct {
 	Marking  Estimate // share of time in which a collection is under way
 	Limited  bool     // the limit sets the heap's goal in most cycles, and not GOGC
 	Spiral   bool     // collections follow each other without a pause, or reach the runtime's CPU limiter (half of all CPUs)
-	Doubts   []Doubt  // why it may be wrong; nil means that the published errors hold
+	Doubts   []Doubt  // why it may be wrong, beside the usual error
 }
 
 // A Doubt is a reason why a prediction may be wrong.

@@ -181,7 +181,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment)
 	case w.load == "" && !planned:
 		for _, name := range w.ofLoad {
 			if typed(cmd, name) {
-				return flags.Mistakef("--%s is for a load, but there is none (consider: --load URL)", name)
+				return flags.Mistakef("--%s needs a load (consider: --load URL)", name)
 			}
 		}
 		e.Load = dyno.Load{None: true, Duration: l.Duration, Warmup: l.Warmup, Insecure: l.Insecure}

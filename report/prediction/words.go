@@ -133,7 +133,7 @@ func note(f *predict.Forecast, n *predict.Note) string {
 
 // last says what to do with predictions.
 func last(f *predict.Forecast) string {
-	said := "± is the reach of the 90% interval. A prediction is not a measurement"
+	said := "± is the reach of the 90% interval, whose width is an estimate not yet tested. A prediction is not a measurement"
 	if f.Log {
 		return said + ": try a setting before you trust it."
 	}

@@ -66,18 +66,17 @@ func Place(p compare.Place) string {
 
 // Cause says how a cause belongs to the change of a primary metric, with the places that changed most.
 func Cause(c compare.Cause, of string) string {
-	text := nouns[c.Metric]
-	metric, _ := layout.UnitOf(c.Metric)
-	if text != "" {
-		metric = ""
-	} else {
-		text = string(c.Class)
+	text, named := nouns[c.Metric]
+	var figures []string
+	if !named {
+		label, _ := layout.UnitOf(c.Metric)
+		text, figures = string(c.Class), append(figures, label)
 	}
 	if !math.IsNaN(float64(c.Lo)) {
-		metric += " " + layout.Change(math.Sqrt(float64(c.Lo*c.Hi))) // the middle of the interval, of log ratios
+		figures = append(figures, layout.Change(math.Sqrt(float64(c.Lo*c.Hi)))) // the middle of the interval, of log ratios
 	}
-	if metric != "" {
-		text += " (" + strings.TrimSpace(metric) + ")"
+	if figures != nil {
+		text += " (" + strings.Join(figures, " ") + ")"
 	}
 	primary, _ := layout.UnitOf(of)
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/stats"
 )
 
@@ -69,6 +70,34 @@ func TestMostUnclear(t *testing.T) {
 	if got := Recommendation(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
 		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear. Nearest to a verdict is p99 latency") {
 		t.Errorf("%s", got)
+	}
+}
+
+// A trade-off says which setting to choose for what, but not if that setting leaks.
+func TestTradeInShort(t *testing.T) {
+	table := unclearTable()
+	table.Blocks = 4
+	for metric, verdict := range map[string]stats.Verdict{"p50-sec": stats.Worse, "rss-peak-B": stats.Better} {
+		m, _ := dyno.MetricByName(metric)
+		m.Primary = true
+		table.Rows = append(table.Rows, compare.Row{Metric: m})
+		x := compare.Versus{}
+		x.Verdict, x.Ratio, x.Lo, x.Hi = verdict, 1.2, 1.1, 1.3
+		if verdict == stats.Better {
+			x.Ratio, x.Lo, x.Hi = 0.8, 0.7, 0.9
+		}
+		for i := range table.Settings {
+			table.Settings[i].Values[metric] = compare.Summary{Trials: make([]float64, table.Settings[i].Trials)}
+		}
+		table.Settings[1].Versus[metric] = x
+	}
+	_, advice := Brief(table)
+	if !strings.HasPrefix(advice, "A trade-off: choose SLOW=1 if peak memory 20% lower is worth median latency 20% higher; otherwise keep SLOW=0.") {
+		t.Errorf("%s", advice)
+	}
+	table.Settings[1].Leak = &leak.Leak{Memory: &leak.Grown{Verdict: leak.Leaking}}
+	if _, advice = Brief(table); strings.Contains(advice, "choose") {
+		t.Errorf("a setting that leaks: %s", advice)
 	}
 }
 

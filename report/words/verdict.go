@@ -373,13 +373,13 @@ func tradeOff(trades []Verdict, base string) string {
 	return text + fmt.Sprintf(". No setting is shown to be better than %s without being worse in something.", base)
 }
 
-// tradeInShort names the greatest gain and the greatest price only, as the verdicts name the others.
+// tradeInShort names the greatest gain and the greatest price only, as the verdicts name the others. It
+// advises to choose a setting only if nothing else speaks against it.
 func tradeInShort(t *compare.Table, trades []Verdict, base string) string {
 	greatest := func(v Verdict, metrics []string) string {
 		return MetricNoun(metrics[0]) + " " + much(t.Settings[v.at].Versus[metrics[0]].Ratio)
 	}
-	if len(trades) == 1 {
-		v := trades[0]
+	if v := trades[0]; len(trades) == 1 && len(against(t, &v)) == 0 {
 		return fmt.Sprintf("A trade-off: choose %s if %s is worth %s; otherwise keep %s.", v.Setting.Label(), greatest(v, v.Better), greatest(v, v.Worse), base)
 	}
 	trades = slices.Clone(trades)

@@ -9,7 +9,7 @@ import (
 // A Model predicts from what was measured. Its zero value knows nothing.
 type Model struct {
 	windows []*facts
-	cached  float64 // bytes of each cycle that the pacer counts and the program does not allocate
+	cached  float64 // bytes of a cycle of 16 MiB that the pacer counts and the program does not allocate
 	price   float64 // what a collection costs, by what the runtime books; 0 if only one setting is known
 }
 
@@ -17,30 +17,28 @@ type Model struct {
 // collection say nothing. With two settings or more it knows what a collection costs beside
 // what the runtime books, by the CPU time of requests at different numbers of collections.
 func Fit(ws ...Window) *Model {
-	m := &Model{}
+	ws = slices.DeleteFunc(slices.Clone(ws), func(w Window) bool { return len(w.Cycles) == 0 || !(w.Requests > 0) })
+	m := &Model{cached: cached(ws)}
 	for _, w := range ws {
-		if len(w.Cycles) > 0 && w.Requests > 0 {
-			m.windows = append(m.windows, study(w))
-		}
+		m.windows = append(m.windows, study(w, m.cached))
 	}
 	m.price = price(m.windows)
-	m.cached = cached(m.windows)
 	return m
 }
 
 // mostCached bounds what Ps may have cached.
 const mostCached = 4 * MiB
 
-// cached is what the pacer counts of a cycle beyond what is allocated. It counts a span of which a P takes
-// hold as a whole, each time anew (runtime/mcache.go, refill): some 1 MiB, whatever is allocated, so
-// that it is much of a short cycle. Windows with many short cycles know it best.
-func cached(ws []*facts) float64 {
+// cached is what the pacer counts of a cycle of 16 MiB beyond what is allocated. It counts a span of which a P takes
+// hold as a whole, each time anew (runtime/mcache.go, refill): some 1 MiB, so that it is much of a short
+// cycle. Windows with many short cycles know it best.
+func cached(ws []Window) float64 {
 	sum, weights := 0.0, 0.0
-	for _, f := range ws {
-		n := float64(len(f.Cycles))
-		if by := f.counted() - f.Alloc/n; !math.IsNaN(by) {
-			weight := n * n / (f.counted() * f.counted()) // the window begins and ends within a cycle
-			sum += weight * by
+	for i := range ws {
+		n, counted := float64(len(ws[i].Cycles)), ws[i].counted()
+		if by := counted - ws[i].Alloc/n; !math.IsNaN(by) {
+			weight := n * n / (counted * counted) // the window begins and ends within a cycle
+			sum += weight * by / classes(counted)
 			weights += weight
 		}
 	}
@@ -49,6 +47,10 @@ func cached(ws []*facts) float64 {
 	}
 	return min(max(sum/weights, 0), mostCached)
 }
+
+// classes is how what is cached grows with the bytes of a cycle, 1 at 16 MiB: in a longer one spans of rarer sizes are
+// used, too. The exponent is fitted to workloads.
+func classes(bytes float64) float64 { return math.Pow(min(bytes, 64*MiB)/(16*MiB), 0.4) }
 
 // The price of a collection by the CPU time that the runtime books for it. Sweeping, write
 // barriers and cold caches are booked as the program's. It was 1.2 to 1.9 in workloads of
@@ -63,7 +65,7 @@ const (
 func price(ws []*facts) float64 {
 	var xs, ys []float64
 	for _, w := range ws {
-		if x, y := w.GCCPU/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
+		if x, y := w.marking()/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
 			xs, ys = append(xs, x), append(ys, y)
 		}
 	}
@@ -139,10 +141,25 @@ func (m *Model) never(f *facts, s Setting) Prediction {
 	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
 	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
 	sd := spreads(p.Doubts, false)
-	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.CPU = around((f.CPU-m.priceOf()*f.marking())/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.marking()/f.CPU))
 	p.HeapPeak = around(peak, sd.heap)
 	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
 	return p
+}
+
+// marking is the CPU time of collection, idle Ps included.
+func (f *facts) marking() float64 { return f.GCCPU + f.idle*float64(len(f.Cycles)) }
+
+// cost is the CPU time of a cycle, idle Ps not counted. Where the way to the goal is short, assists do what
+// idle Ps did.
+func (f *facts) cost(r *replayed) float64 {
+	each := f.GCCPU / float64(len(f.Cycles))
+	both := f.assist + f.idle
+	if !(both > 0) {
+		return each
+	}
+	share := min(max(f.assist/both+r.assist-f.whole.assist, 0), 1)
+	return each - f.assist + share*both
 }
 
 // work is how much more than in the window is marked in a collection.
@@ -153,7 +170,7 @@ func (f *facts) work(s Setting) float64 {
 
 // alloc is what is allocated while the heap grows by some bytes, as the pacer counts.
 func (m *Model) alloc(bytes float64) float64 {
-	return max(bytes-m.cached, bytes/4)
+	return max(bytes-m.cached*classes(bytes), bytes/4)
 }
 
 // allocated is what the heap grew by from one collection to the next.
@@ -171,26 +188,34 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	cycles := n * m.alloc(f.allocated()) / m.alloc(bytes)
 	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
 	p := Prediction{Setting: s, Limited: r.limited > 0.5}
-	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.GCCPU > 0.5*f.Procs*f.Elapsed
+	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.marking() > 0.5*f.Procs*f.Elapsed
 	if p.Spiral && mark > 0 {
 		cycles = min(cycles, f.Elapsed/mark)
 	}
 	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
-	gc := k * f.GCCPU * cycles / n
-	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
-	grown := (peak - f.heapPeak()) * (1 + f.slope)
+	gc := k * cycles * f.cost(&r)
+	more := k*f.marking()*cycles/n - f.marking()
+	cpu := f.CPU + m.priceOf()*more
+	rss := f.RSSPeak + (peak-f.heapPeak())*(1+f.slope)
+	if full := scavenged*s.Limit + f.RSSPeak - f.Mapped; p.Limited && full > rss {
+		rss = full
+	}
 	p.Doubts = f.doubts(s, &r, gc/cpu, bytes)
 	sd := spreads(p.Doubts, p.Limited)
 	count := 0.41 * math.Hypot(1/n, 1/max(cycles, 1)) // a window begins and ends somewhere between two collections
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
 	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
-	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(gc-f.GCCPU)/cpu))
+	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(more)/cpu))
 	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
-	p.RSSPeak = around(f.RSSPeak+grown, math.Hypot(sd.rss, some*peak/(f.RSSPeak+grown)))
+	p.RSSPeak = around(rss, math.Hypot(sd.rss, some*peak/rss))
 	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))
 	return p, bytes
 }
+
+// scavenged is which part of a limit is mapped at most: beyond, the runtime returns free memory at once
+// (reduceExtraPercent of runtime/mgcscavenge.go).
+const scavenged = 0.953
 
 const (
 	spiralRoom  = 0.05 // the goal is so little above the marked heap

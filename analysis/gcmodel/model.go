@@ -30,6 +30,8 @@ type Cycle struct {
 	Goal    float64 // that the pacer wanted End to stay below; 0 if there was none
 	Mark    float64 // from the beginning of marking to its end, wall clock
 	Workers float64 // CPU time of marking: assists, workers, idle Ps
+	Assist  float64 // of Workers, what goroutines did that allocate
+	Idle    float64 // of Workers, what Ps did that had nothing else to do
 	Exact   bool    // the sizes are to the byte, not of whole MiB
 }
 
@@ -45,12 +47,13 @@ type Window struct {
 	Elapsed  float64 // seconds
 	Alloc    float64 // bytes that were allocated
 	CPU      float64 // CPU seconds of the process
-	GCCPU    float64 // CPU seconds of collection, idle workers not counted
+	GCCPU    float64 // CPU seconds of collection, idle Ps not counted
 	Procs    float64 // GOMAXPROCS
 	RSSPeak  float64 // of one launch, bytes; likewise the next two
 	HeapPeak float64
 	Mapped   float64 // most memory that GOMEMLIMIT counts, in bytes
 	Overhead float64 // of Mapped, what is neither heap in use nor free when the heap is nearly full
+	Filling  float64 // bytes by which that falls for each byte that the heap grows until it is full
 }
 
 // An Estimate is a predicted value with the interval in which it lies in 90 of 100 cases. All are NaN if

@@ -21,6 +21,7 @@ const (
 	fixedOverhead         = 7 * MiB
 	usualSlope            = 0.03
 	leastSlope, mostSlope = 0.01, 0.12
+	mostFilling           = 1
 )
 
 // facts is a window with what every replay of it needs.
@@ -30,8 +31,12 @@ type facts struct {
 	black   []float64 // allocated while marking
 	wanted  []float64 // runway that each cycle would have asked for
 	runway  []float64 // from the trigger to the goal, where the pacer is free to choose
+	cached  float64   // as the model's
+	assist  float64   // CPU time of assists, in the mean of a cycle
+	idle    float64   // likewise of idle Ps
 	stacks  float64   // stacks and globals, which count in the goal
 	slope   float64   // memory beside the heap that a byte of heap takes
+	filling float64   // Filling, within bounds
 	clamped bool      // assists held the allocation back in half of the cycles
 
 	whole replayed // the window's own setting, replayed
@@ -39,17 +44,22 @@ type facts struct {
 	peak  float64  // likewise the highest heap
 }
 
-func study(w Window) *facts {
-	f := &facts{Window: w}
+func study(w Window, cached float64) *facts {
+	w.Cycles = smooth(w.Cycles)
+	f := &facts{Window: w, cached: cached}
 	f.stacks = stacks(&w)
 	f.slope = usualSlope
 	if w.Overhead > 0 {
 		f.slope = min(max((w.Overhead-f.stacks-fixedOverhead)/f.heapPeak(), leastSlope), mostSlope)
 	}
+	f.filling = min(max(w.Filling, 0), mostFilling) // 0 if it is not known
+	n := float64(len(w.Cycles))
 	held := 0
 	for i := range w.Cycles {
 		c := &w.Cycles[i]
 		d := max(c.End-c.Trigger, 0)
+		f.assist += c.Assist / n
+		f.idle += c.Idle / n
 		f.live = append(f.live, c.live())
 		f.black = append(f.black, d)
 		f.wanted = append(f.wanted, f.runwayOf(c))
@@ -81,6 +91,34 @@ func study(w Window) *facts {
 	return f
 }
 
+// smoothing is over how many cycles on both sides sizes of whole MiB are averaged: the pacer takes the highest
+// of the last runways, which would be that of the roundings.
+const smoothing = 4
+
+// smooth averages the distances from the trigger to the end and to the goal where sizes are of whole MiB.
+func smooth(cs []Cycle) []Cycle {
+	out := slices.Clone(cs)
+	for i := range out {
+		if cs[i].Exact {
+			continue
+		}
+		end, goal, n, goals := 0.0, 0.0, 0.0, 0.0
+		for _, c := range cs[max(i-smoothing, 0):min(i+smoothing+1, len(cs))] {
+			end += c.End - c.Trigger
+			n++
+			if c.Goal > 0 {
+				goal += c.Goal - c.Trigger
+				goals++
+			}
+		}
+		out[i].End = out[i].Trigger + end/n
+		if out[i].Goal > 0 {
+			out[i].Goal = out[i].Trigger + goal/goals
+		}
+	}
+	return out
+}
+
 func (f *facts) launches() float64 { return float64(max(f.Launches, 1)) }
 
 // runwayOf is the runway that the pacer works out from a cycle for the next ones (endCycle and commit):
@@ -96,10 +134,10 @@ func (f *facts) runwayOf(c *Cycle) float64 {
 }
 
 // counted is by how much the heap grows from one collection to the next, as the pacer counts it, in the mean.
-func (f *facts) counted() float64 {
+func (w *Window) counted() float64 {
 	sum, n := 0.0, 0.0
-	for i := 1; i < len(f.Cycles); i++ {
-		if by := f.Cycles[i].End - f.Cycles[i-1].Marked; by > 0 {
+	for i := 1; i < len(w.Cycles); i++ {
+		if by := w.Cycles[i].End - w.Cycles[i-1].Marked; by > 0 {
 			sum += by
 			n++
 		}
@@ -142,6 +180,7 @@ type replayed struct {
 	ends    []float64 // heap at the end of marking, in ascending order
 	marked  float64   // mean
 	limited float64   // share of cycles whose goal the limit set
+	assist  float64   // share of what idle Ps would mark that assists do, mean
 	least   float64   // of the room from the marked heap to the goal, as a share of the marked heap, the median
 }
 
@@ -165,19 +204,22 @@ func (f *facts) replay(s Setting) (r replayed) {
 		j := i % len(f.live)
 		goal, limited := f.goal(s, marked, k)
 		room := max(goal-marked, leastRunway)
-		trigger := marked + room - k*f.runway[j]
-		lo, hi := marked+earliest*room, max(marked+latest*room, goal-heapMinimum)
-		if !limited {
-			lo = max(lo, min(marked+leastSweep, goal))
+		natural, rise := k*f.black[j], 0.0
+		if limited {
+			rise = f.filling * natural
 		}
-		trigger = min(max(trigger, lo), max(hi, lo))
-		black := min(k*f.black[j], max(1.03*(goal-trigger), leastRunway)) // else assists hold the allocation
+		trigger := goal - ahead(room, k*f.runway[j], rise)
+		if !limited {
+			trigger = max(trigger, min(marked+leastSweep, goal))
+		}
+		black := min(natural, max(1.03*(goal-trigger), leastRunway)) // else assists hold the allocation
 		end := trigger + black
 		if i >= len(f.live) { // after it has settled
 			r.bytes += (end - marked) / float64(n)
 			r.marked += marked / float64(n)
 			r.ends = append(r.ends, end)
 			rooms = append(rooms, room/marked)
+			r.assist += assisted((goal-trigger)/natural) / float64(n)
 			if limited {
 				r.limited += 1 / float64(n)
 			}
@@ -189,6 +231,23 @@ func (f *facts) replay(s Setting) (r replayed) {
 	r.least = rooms[len(rooms)/2]
 	return r
 }
+
+// ahead is how far before the goal marking begins, if a runway is asked for. Under a limit the goal is lower by rise at that
+// time than at the end of marking: slots that the program is to fill until then count as memory beside the heap.
+func ahead(room, runway, rise float64) float64 {
+	most := (1-earliest)*room + earliest*rise
+	least := min((1-latest)*room+latest*rise, heapMinimum+rise)
+	return max(min(runway+rise, most), min(least, most))
+}
+
+// assisted is which share of the marking that idle Ps would do is done by assists instead, if the way from trigger to
+// goal is so many times as long as what is allocated beside marking.
+func assisted(x float64) float64 {
+	return min(max((assistFrom-x)/(assistFrom-assistFull), 0), 1)
+}
+
+// Fitted to workloads (doc/method/predictions.md).
+const assistFrom, assistFull = 1.75, 0.85
 
 func (s Setting) scale() float64 {
 	if s.Live == 0 {
@@ -216,6 +275,7 @@ func (f *facts) goal(s Setting, marked, k float64) (goal float64, limited bool) 
 func (f *facts) limitGoal(limit, marked float64) float64 {
 	// What is not heap grows with it: h = limit - (overhead + slope·(h - peak)) - headroom.
 	room := (limit - f.overhead() + f.slope*f.heapPeak()) / (1 + f.slope)
+	room -= f.cached * classes(max(room-marked, 0)) // slots of spans that Ps have cached count as free
 	return max(room-max(limitHeadroom*room, leastHeadroom), marked)
 }
 

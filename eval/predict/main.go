@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno/eval/internal/program"
 )
@@ -29,7 +30,7 @@ type options struct {
 	only, dyno, keep string
 	check            bool
 	launches         int
-	scale            float64
+	window           time.Duration
 	experiment       string
 }
 
@@ -40,11 +41,11 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep plans, run directories and predictions.jsonl in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.IntVar(&o.launches, "launches", 1, "`number` of launches of each setting")
-	flag.Float64Var(&o.scale, "scale", 1, "`factor` of the requests of each launch")
+	flag.DurationVar(&o.window, "window", 10*time.Second, "`time` for which each launch is measured")
 	flag.StringVar(&o.experiment, "experiment", "", "GOEXPERIMENT of the service, such as nogreenteagc")
 	flag.Parse()
 	chosen, err := choose(o.only)
-	if err != nil || flag.NArg() > 0 || o.launches < 1 || o.scale <= 0 {
+	if err != nil || flag.NArg() > 0 || o.launches < 1 || o.window <= 0 {
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", programName, err)
 		}
@@ -54,25 +55,24 @@ func main() {
 	program.Main(programName, func(ctx context.Context) error { return measure(ctx, o, chosen, os.Stdout) })
 }
 
-// A workload is one of the service's, with the live heap and the requests of a launch.
+// A workload is one of the service's, with its live heap.
 type workload struct {
-	name     string
-	live     int // MiB
-	requests int
+	name string
+	live int // MiB
 }
 
 // workloads are those of service. The last two are outside of what the model knows, which it has to say.
 var workloads = []workload{
-	{"cache", 40, 24000},
-	{"bytes", 50, 24000},
-	{"tree", 24, 20000},
-	{"stacks", 48, 20000},
-	{"words", 30, 24000},
-	{"lists", 24, 24000},
-	{"rows", 24, 12000},
-	{"slabs", 60, 9000},
-	{"small", 2, 10000},
-	{"phased", 24, 24000},
+	{"cache", 40},
+	{"bytes", 50},
+	{"tree", 24},
+	{"stacks", 48},
+	{"words", 30},
+	{"lists", 24},
+	{"rows", 24},
+	{"slabs", 60},
+	{"small", 2},
+	{"phased", 24},
 }
 
 func choose(only string) ([]workload, error) {

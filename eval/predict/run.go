@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -64,7 +65,11 @@ type row struct {
 // workload measures the base, predicts, and measures the rest, in this order.
 func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	base, rest := filepath.Join(b.dir, x.name+"-base"), filepath.Join(b.dir, x.name+"-rest")
-	if err := b.run(ctx, x, base, `{GOGC: "100"}`); err != nil {
+	load, err := b.load(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.run(ctx, x, base, load, `{GOGC: "100"}`); err != nil {
 		return nil, err
 	}
 	first, err := b.predict(ctx, base, "--gogc", "25,50,200,400")
@@ -89,7 +94,7 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 		predicted = append(predicted, f.Predictions...)
 		settings = append(settings, fmt.Sprintf(`{GOGC: "%s", GOMEMLIMIT: %s}`, limit.gogc, text))
 	}
-	if err := b.run(ctx, x, rest, settings...); err != nil {
+	if err := b.run(ctx, x, rest, load, settings...); err != nil {
 		return nil, err
 	}
 	seen, err := b.predict(ctx, rest) // its predictions are not looked at
@@ -111,8 +116,30 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	return rows, nil
 }
 
-// run measures settings with launches one after the other, each with the same requests.
-func (b *bench) run(ctx context.Context, x workload, out string, settings ...string) error {
+// busy is how many CPUs the service takes under the load of all settings.
+const busy = 0.6
+
+// load finds the rate at which the service takes so many CPUs. A service that waits for a CPU tells nothing: the
+// runtime books the CPU time of the collector by the wall clock.
+func (b *bench) load(ctx context.Context, x workload) (string, error) {
+	out := filepath.Join(b.dir, x.name+"-rate")
+	if err := b.run(ctx, x, out, "concurrency: 1, duration: 2s", `{GOGC: "100"}`); err != nil {
+		return "", err
+	}
+	f, err := b.predict(ctx, out)
+	if err != nil {
+		return "", err
+	}
+	w := f.Measured[0]
+	rate := busy / (known(w.CPU) / w.Requests)
+	if !(rate > 0) {
+		return "", errors.New("its CPU time is not known")
+	}
+	return fmt.Sprintf("rate: %.3g/s, duration: %v", rate, b.window), nil
+}
+
+// run measures settings with launches one after the other, under the same load.
+func (b *bench) run(ctx context.Context, x workload, out, load string, settings ...string) error {
 	plan := fmt.Sprintf(`name: %s
 subject:
   package: %[2]s
@@ -123,8 +150,8 @@ settings: [%[4]s]
 repeat: %[5]d
 alone: true
 probes: {every: 50ms}
-load: {concurrency: 2, warmup: 1s, requests: %[6]d, path: /}
-`, x.name, b.service, x.live, strings.Join(settings, ", "), b.launches, int(b.scale*float64(x.requests)))
+load: {%[6]s, warmup: 2s, path: /}
+`, x.name, b.service, x.live, strings.Join(settings, ", "), b.launches, load)
 	file := out + ".yaml"
 	if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {
 		return err

@@ -86,13 +86,13 @@ type logReader struct{ left map[NoteKind]int }
 // window is that of one process, from the end of its first collection to the end of its last. It is not
 // ok without a second one.
 func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.Window, ok bool) {
-	w = gcmodel.Window{Setting: told, CPU: math.NaN(), RSSPeak: math.NaN(), Mapped: math.NaN(), Overhead: math.NaN(), HeapPeak: math.NaN()}
+	w = gcmodel.Window{Setting: told, CPU: math.NaN(), RSSPeak: math.NaN(), Mapped: math.NaN(), Overhead: math.NaN(), Filling: math.NaN(), HeapPeak: math.NaN()}
 	cycles := make([]gcmodel.Cycle, len(cs)) // those that are left out included
 	for i := range cs {
 		c := &cs[i]
 		cycles[i] = gcmodel.Cycle{
 			Trigger: c.HeapStart, End: c.HeapEnd, Marked: c.Live, Goal: c.Goal,
-			Mark: c.Mark.Seconds(), Workers: (c.Assist + c.Background + c.Idle).Seconds(),
+			Mark: c.Mark.Seconds(), Workers: (c.Assist + c.Background + c.Idle).Seconds(), Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
 		}
 		mend(&cycles[i], c.Paced)
 		w.HeapPeak = greater(w.HeapPeak, cycles[i].End)

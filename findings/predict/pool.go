@@ -48,6 +48,7 @@ func pooled(of []Window) Window {
 	all.HeapPeak = median(each(func(w *Window) float64 { return w.HeapPeak }))
 	all.Mapped = median(each(func(w *Window) float64 { return w.Mapped }))
 	all.Overhead = median(each(func(w *Window) float64 { return w.Overhead }))
+	all.Filling = median(each(func(w *Window) float64 { return w.Filling }))
 	return all
 }
 

@@ -54,9 +54,6 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 	if all > 0 {
 		w.GCCPU *= 1 - forced/all
 	}
-	if wait := of("cpu-wait-frac"); wait > 0 { // the runtime's accounts are of the wall clock
-		w.GCCPU *= 1 - wait
-	}
 	w.Alloc = first(of("alloc-B/req")*n, allocated(cycles, func(i int) bool { return cs[i].N == cs[i-1].N+1 }))
 	w.RSSPeak = of("rss-peak-B")
 	w.HeapPeak = of("heap-peak-B")
@@ -122,7 +119,7 @@ func cycleOf(c *dyno.Collection) gcmodel.Cycle {
 	g := gcmodel.Cycle{
 		Trigger: c.HeapStart, End: c.HeapEnd, Marked: c.Live, Goal: c.Goal,
 		Mark:    max(0, c.End-c.Start-c.SweepTerm-c.MarkTerm).Seconds(),
-		Workers: (c.Assist + c.Background + c.Idle).Seconds(),
+		Workers: (c.Assist + c.Background + c.Idle).Seconds(), Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
 	}
 	mend(&g, !whole(c.HeapStart) || !whole(c.HeapEnd))
 	return g
@@ -166,7 +163,7 @@ func allocated(cycles []gcmodel.Cycle, next func(i int) bool) float64 {
 
 // mapped reads what a limit counts: its most, and what of it lies beside the heap.
 func (rd *reader) mapped(trial int, w *gcmodel.Window) error {
-	w.Mapped, w.Overhead = math.NaN(), math.NaN()
+	w.Mapped, w.Overhead, w.Filling = math.NaN(), math.NaN(), math.NaN()
 	ss, err := rd.dir.Series(trial, "mapped-B", "heap-B", "overhead-B")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -181,33 +178,46 @@ func (rd *reader) mapped(trial int, w *gcmodel.Window) error {
 	for _, v := range of["mapped-B"].Value {
 		w.Mapped = greater(w.Mapped, v)
 	}
-	w.Overhead = overhead(of["mapped-B"], of["heap-B"], of["overhead-B"])
+	w.Overhead, w.Filling = overhead(w, of["mapped-B"], of["heap-B"], of["overhead-B"])
 	return nil
 }
 
-// full is from which part of the range of heap sizes on the heap counts as full. Free spans and
-// fragmentation swing within a cycle, so that other samples tell too much.
-const full = 2. / 3
+// full is from which part of the range of heap sizes on the heap counts as nearly full. After a collection all is different:
+// spans are yet to be swept.
+const full = 0.5
 
-// overhead is what lies beside a heap that is nearly full. Runs of before dyno sampled it have mapped
-// memory only, of which free spans are a part.
-func overhead(mapped, heap, beside dyno.Series) float64 {
+// leastFull is how many samples of such a heap a regression needs.
+const leastFull = 8
+
+// overhead is what lies beside a heap that is full, and by how much it falls for each byte that the heap grows before: by a
+// regression line over samples. NaN if it is not known. Runs of before dyno sampled it have mapped memory only, of
+// which free spans are a part.
+func overhead(w *gcmodel.Window, mapped, heap, beside dyno.Series) (overhead, filling float64) {
 	at := map[time.Duration]float64{}
 	for i, t := range heap.At {
 		at[t] = heap.Value[i]
 	}
 	if len(at) == 0 {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
 	lo, hi := slices.Min(heap.Value), slices.Max(heap.Value)
-	var seen []float64
+	var xs, ys []float64
 	for i, t := range beside.At {
 		if h, ok := at[t]; ok && h >= lo+full*(hi-lo) {
-			seen = append(seen, beside.Value[i])
+			xs, ys = append(xs, h), append(ys, beside.Value[i])
 		}
 	}
-	if len(seen) > 0 {
-		return median(seen)
+	if len(xs) >= leastFull {
+		mx, my, slope := regress(xs, ys)
+		end := 0.0
+		for _, c := range w.Cycles {
+			end += c.End / float64(len(w.Cycles))
+		}
+		slope = min(max(slope, -1), 0)
+		return my + slope*(max(end, mx)-mx), -slope
+	}
+	if len(xs) > 0 {
+		return median(ys), math.NaN()
 	}
 	least := math.NaN()
 	for i, t := range mapped.At {
@@ -215,5 +225,23 @@ func overhead(mapped, heap, beside dyno.Series) float64 {
 			least = mapped.Value[i] - h
 		}
 	}
-	return least
+	return least, math.NaN()
+}
+
+// regress returns the means of xs and ys, and the slope of the regression line, 0 if xs are all the same.
+func regress(xs, ys []float64) (mx, my, slope float64) {
+	n := float64(len(xs))
+	for i := range xs {
+		mx += xs[i] / n
+		my += ys[i] / n
+	}
+	xx, xy := 0.0, 0.0
+	for i := range xs {
+		xx += (xs[i] - mx) * (xs[i] - mx)
+		xy += (xs[i] - mx) * (ys[i] - my)
+	}
+	if xx == 0 {
+		return mx, my, 0
+	}
+	return mx, my, xy / xx
 }

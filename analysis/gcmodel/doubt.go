@@ -9,10 +9,11 @@ import (
 const (
 	leastCycles = 15
 	leastLive   = 16 * MiB
-	mostGC      = 0.2  // of the CPU time
+	mostGC      = 0.3  // of the CPU time
 	mostSwing   = 0.12 // standard deviation of the live heap by its mean
 	mostDrift   = 0.1  // of the live heap from the first half of the cycles to the second
-	leastRoom   = 0.2  // from the marked heap to the goal of a limit, by the marked heap
+	leastRoom   = 0.3  // from the marked heap to the goal of a limit, by the marked heap
+	leastMark   = 3e-3 // CPU seconds of a collection
 	farthest    = 5
 )
 
@@ -28,6 +29,7 @@ func (f *facts) doubts(s Setting, r *replayed, gc, bytes float64) (ds []Doubt) {
 	add(SmallHeap, s.scale()/f.scale()*mean(f.live) < leastLive)
 	add(Phases, f.phases())
 	add(MuchGC, f.GCCPU/f.CPU > mostGC || gc > mostGC)
+	add(ShortMarks, f.GCCPU/float64(len(f.Cycles)) < leastMark)
 	add(Clamped, f.clamped && bytes > f.allocated())
 	add(NearCliff, r.limited > 0.5 && r.least < leastRoom)
 	add(FarAway, far > farthest || far < 1.0/farthest)
@@ -65,28 +67,48 @@ func (f *facts) sampling() float64 {
 // spread is the standard deviation of the logarithm of each error, beside what the window knows of itself.
 type spread struct{ cycles, gcCPU, cpu, heap, rss float64 }
 
-// First estimates of the errors at settings that were not measured. How often the intervals that they
-// give contain the truth has not been measured (doc/method/predictions.md).
+// The errors at settings that were not measured, as of workloads of several kinds (doc/method/predictions.md), with
+// those of a launch from another taken off.
 var (
-	byGOGC  = spread{0.04, 0.12, 0.05, 0.035, 0.035}
-	byLimit = spread{0.08, 0.15, 0.05, 0.035, 0.03}
-	byCliff = spread{0.25, 0.3, 0.15, 0.06, 0.04}
+	byGOGC  = spread{0.035, 0.13, 0.045, 0.03, 0.033}
+	byLimit = spread{0.04, 0.15, 0.045, 0.04, 0.014}
+	byCliff = spread{0.25, 0.3, 0.15, 0.08, 0.05}
 )
+
+// What two launches of the same setting differ by, as a standard deviation.
+const (
+	launchGC  = 0.1
+	launchCPU = 0.03
+)
+
+// goalError is the standard deviation of the goal under a limit, by the goal. It makes an error of the cycles that is
+// greater the less room there is.
+const goalError = 0.02
 
 // doubted is by how much each doubt widens the spread.
 var doubted = map[Doubt]float64{FewCycles: 1.5, SmallHeap: 4, Phases: 3, MuchGC: 2, Clamped: 2, FarAway: 1.5, NoOverhead: 1.5}
 
-func spreads(ds []Doubt, limited bool) spread {
+// short is by how much ShortMarks widens the spread of the CPU time of collection.
+const short = 3
+
+func (f *facts) spreads(ds []Doubt, r *replayed) spread {
 	s := byGOGC
-	if limited {
+	if r.limited > 0.5 {
 		s = byLimit
+		if r.least > 0 {
+			s.cycles = math.Hypot(s.cycles, min(goalError*(1+1/r.least), byCliff.cycles))
+		}
 	}
 	if slices.Contains(ds, NearCliff) {
 		s = byCliff
 	}
-	by := 1.0
+	by, gc := 1.0, 1.0
 	for _, d := range ds {
 		by = max(by, doubted[d])
+		if d == ShortMarks {
+			gc = short
+		}
 	}
-	return spread{by * s.cycles, by * s.gcCPU, by * s.cpu, by * s.heap, by * s.rss}
+	n := math.Sqrt(f.launches())
+	return spread{by * s.cycles, gc * math.Hypot(by*s.gcCPU, launchGC/n), math.Hypot(by*s.cpu, launchCPU/n), by * s.heap, by * s.rss}
 }

@@ -52,20 +52,21 @@ func cached(ws []Window) float64 {
 // used, too. The exponent is fitted to workloads.
 func classes(bytes float64) float64 { return math.Pow(min(bytes, 64*MiB)/(16*MiB), 0.4) }
 
-// The price of a collection by the CPU time that the runtime books for it. Sweeping, write
-// barriers and cold caches are booked as the program's. It was 1.2 to 1.9 in workloads of
-// several kinds (doc/method/tuning.md).
+// The price of a collection by the CPU time that the runtime books for it, idle Ps included. Sweeping, write
+// barriers and cold caches are booked as the program's. It was 0.9 to 1.4 in workloads of several
+// kinds (doc/method/predictions.md).
 const (
-	usualPrice  = 1.4
+	usualPrice  = 1.1
+	leastPrice  = 0.8
 	mostPrice   = 2.5
-	priceSpread = 0.3 // standard deviation over workloads
+	priceSpread = 0.2 // standard deviation over workloads
 )
 
 // price regresses the CPU time of a request on its collections' CPU time, if settings differ enough.
 func price(ws []*facts) float64 {
 	var xs, ys []float64
 	for _, w := range ws {
-		if x, y := w.marking()/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
+		if x, y := w.GCCPU/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
 			xs, ys = append(xs, x), append(ys, y)
 		}
 	}
@@ -78,7 +79,7 @@ func price(ws []*facts) float64 {
 		xy += (xs[i] - mx) * (ys[i] - my)
 		xx += (xs[i] - mx) * (xs[i] - mx)
 	}
-	return min(max(xy/xx, 1), mostPrice)
+	return min(max(xy/xx, leastPrice), mostPrice)
 }
 
 func mean(xs []float64) (m float64) {
@@ -140,26 +141,11 @@ func unknown(s Setting) Prediction {
 func (m *Model) never(f *facts, s Setting) Prediction {
 	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
 	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
-	sd := spreads(p.Doubts, false)
-	p.CPU = around((f.CPU-m.priceOf()*f.marking())/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.marking()/f.CPU))
+	sd := f.spreads(p.Doubts, &replayed{})
+	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
 	p.HeapPeak = around(peak, sd.heap)
 	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
 	return p
-}
-
-// marking is the CPU time of collection, idle Ps included.
-func (f *facts) marking() float64 { return f.GCCPU + f.idle*float64(len(f.Cycles)) }
-
-// cost is the CPU time of a cycle, idle Ps not counted. Where the way to the goal is short, assists do what
-// idle Ps did.
-func (f *facts) cost(r *replayed) float64 {
-	each := f.GCCPU / float64(len(f.Cycles))
-	both := f.assist + f.idle
-	if !(both > 0) {
-		return each
-	}
-	share := min(max(f.assist/both+r.assist-f.whole.assist, 0), 1)
-	return each - f.assist + share*both
 }
 
 // work is how much more than in the window is marked in a collection.
@@ -184,29 +170,29 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	k := f.work(s)
 	r := f.replay(s)
 	bytes := r.bytes * f.bytes
+	k *= r.slower
 	n := float64(len(f.Cycles))
 	cycles := n * m.alloc(f.allocated()) / m.alloc(bytes)
 	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
 	p := Prediction{Setting: s, Limited: r.limited > 0.5}
-	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.marking() > 0.5*f.Procs*f.Elapsed
+	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.GCCPU > 0.5*f.Procs*f.Elapsed
 	if p.Spiral && mark > 0 {
 		cycles = min(cycles, f.Elapsed/mark)
 	}
 	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
-	gc := k * cycles * f.cost(&r)
-	more := k*f.marking()*cycles/n - f.marking()
-	cpu := f.CPU + m.priceOf()*more
+	gc := k * f.GCCPU * cycles / n
+	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
 	rss := f.RSSPeak + (peak-f.heapPeak())*(1+f.slope)
 	if full := scavenged*s.Limit + f.RSSPeak - f.Mapped; p.Limited && full > rss {
 		rss = full
 	}
 	p.Doubts = f.doubts(s, &r, gc/cpu, bytes)
-	sd := spreads(p.Doubts, p.Limited)
+	sd := f.spreads(p.Doubts, &r)
 	count := 0.41 * math.Hypot(1/n, 1/max(cycles, 1)) // a window begins and ends somewhere between two collections
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
 	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
-	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(more)/cpu))
+	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(gc-f.GCCPU)/cpu))
 	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
 	p.RSSPeak = around(rss, math.Hypot(sd.rss, some*peak/rss))
 	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))

@@ -29,9 +29,8 @@ type Cycle struct {
 	Marked  float64 // what it found live, what was allocated while marking included
 	Goal    float64 // that the pacer wanted End to stay below; 0 if there was none
 	Mark    float64 // from the beginning of marking to its end, wall clock
-	Workers float64 // CPU time of marking: assists, workers, idle Ps
-	Assist  float64 // of Workers, what goroutines did that allocate
-	Idle    float64 // of Workers, what Ps did that had nothing else to do
+	Assist  float64 // CPU time of marking by goroutines that allocate
+	Idle    float64 // likewise by Ps that have nothing else to do
 	Exact   bool    // the sizes are to the byte, not of whole MiB
 }
 
@@ -47,7 +46,7 @@ type Window struct {
 	Elapsed  float64 // seconds
 	Alloc    float64 // bytes that were allocated
 	CPU      float64 // CPU seconds of the process
-	GCCPU    float64 // CPU seconds of collection, idle Ps not counted
+	GCCPU    float64 // CPU seconds of collection by the runtime's accounts, idle Ps included
 	Procs    float64 // GOMAXPROCS
 	RSSPeak  float64 // of one launch, bytes; likewise the next two
 	HeapPeak float64
@@ -64,7 +63,7 @@ type Estimate struct{ Value, Lo, Hi float64 }
 type Prediction struct {
 	Setting
 	Cycles   Estimate // collections per request
-	GCCPU    Estimate // CPU seconds of collection per request
+	GCCPU    Estimate // CPU seconds of collection per request, idle Ps included
 	CPU      Estimate // CPU seconds of the process per request
 	HeapPeak Estimate // bytes
 	RSSPeak  Estimate // bytes
@@ -82,6 +81,7 @@ const (
 	SmallHeap  Doubt = "small-heap"  // less than 16 MiB live: the runtime's minimums decide
 	Phases     Doubt = "phases"      // the live heap grew, or went up and down, in the window
 	MuchGC     Doubt = "much-gc"     // collection takes, or would take, more than a fifth of the CPU time
+	ShortMarks Doubt = "short-marks" // collections are so short that the runtime's clock says little of their CPU time
 	Clamped    Doubt = "clamped"     // marking began as early as it may in the window: how much is allocated beside it is not known
 	NearCliff  Doubt = "near-cliff"  // the limit leaves less than a fifth of the live heap to allocate in
 	FarAway    Doubt = "far-away"    // the setting's heap is more than five times as large or small

@@ -13,6 +13,7 @@ const (
 	earliest, latest = 0.7, 0.95 // minTriggerRatio, maxTriggerRatio: of the way from the marked heap to the goal
 	limitHeadroom    = 0.03      // memoryLimitHeapGoalHeadroomPercent
 	leastHeadroom    = 1 * MiB   // memoryLimitMinHeapGoalHeadroom
+	background       = 0.25      // gcBackgroundUtilization
 )
 
 // What lies beside a heap that is full is a fixed part, stacks and a share of the heap: spans that are not
@@ -32,8 +33,6 @@ type facts struct {
 	wanted  []float64 // runway that each cycle would have asked for
 	runway  []float64 // from the trigger to the goal, where the pacer is free to choose
 	cached  float64   // as the model's
-	assist  float64   // CPU time of assists, in the mean of a cycle
-	idle    float64   // likewise of idle Ps
 	stacks  float64   // stacks and globals, which count in the goal
 	slope   float64   // memory beside the heap that a byte of heap takes
 	filling float64   // Filling, within bounds
@@ -53,13 +52,10 @@ func study(w Window, cached float64) *facts {
 		f.slope = min(max((w.Overhead-f.stacks-fixedOverhead)/f.heapPeak(), leastSlope), mostSlope)
 	}
 	f.filling = min(max(w.Filling, 0), mostFilling) // 0 if it is not known
-	n := float64(len(w.Cycles))
 	held := 0
 	for i := range w.Cycles {
 		c := &w.Cycles[i]
 		d := max(c.End-c.Trigger, 0)
-		f.assist += c.Assist / n
-		f.idle += c.Idle / n
 		f.live = append(f.live, c.live())
 		f.black = append(f.black, d)
 		f.wanted = append(f.wanted, f.runwayOf(c))
@@ -121,16 +117,15 @@ func smooth(cs []Cycle) []Cycle {
 
 func (f *facts) launches() float64 { return float64(max(f.Launches, 1)) }
 
-// runwayOf is the runway that the pacer works out from a cycle for the next ones (endCycle and commit):
-// what is allocated while a quarter of the Ps marks, at the rates that the cycle had.
+// runwayOf is the runway that the pacer works out from a cycle for the next ones (endCycle and commit): what is allocated
+// while a quarter of the Ps marks, at the rates that the cycle had.
 func (f *facts) runwayOf(c *Cycle) float64 {
-	d := max(c.End-c.Trigger, 0)
-	used := c.Workers / (c.Mark * f.Procs)
-	if !(used > 0) {
+	d, all := max(c.End-c.Trigger, 0), c.Mark*f.Procs
+	if !(all > 0) {
 		return d
 	}
-	used = min(used, 0.9)
-	return 3 * d * used / (1 - used)
+	used, idle := min(background+c.Assist/all, 0.9), min(c.Idle/all, 1)
+	return (1 - background) / background * d * (used + idle) / (1 - used)
 }
 
 // counted is by how much the heap grows from one collection to the next, as the pacer counts it, in the mean.
@@ -180,7 +175,7 @@ type replayed struct {
 	ends    []float64 // heap at the end of marking, in ascending order
 	marked  float64   // mean
 	limited float64   // share of cycles whose goal the limit set
-	assist  float64   // share of what idle Ps would mark that assists do, mean
+	slower  float64   // how much longer marking takes than in the window, beside what more is live
 	least   float64   // of the room from the marked heap to the goal, as a share of the marked heap, the median
 }
 
@@ -195,8 +190,22 @@ func (r *replayed) peak(n float64) float64 {
 
 // replay lets the cycles of the window happen again under another setting, in their order: each with its
 // own live heap, what was allocated while it was marked, and the runway that the pacer gave it.
-func (f *facts) replay(s Setting) (r replayed) {
+func (f *facts) replay(s Setting) replayed {
+	r := f.again(s, 1)
+	if f.whole.bytes > 0 {
+		r = f.again(s, cold(r.bytes/f.whole.bytes))
+	}
+	return r
+}
+
+// cold is how much longer a collection takes if so many times as much is allocated from one to the next: less of the
+// heap is in the CPU's caches. The exponent is fitted to workloads.
+func cold(by float64) float64 { return math.Pow(by, 0.1) }
+
+// again is one replay, with all that happens while marking scaled by slower.
+func (f *facts) again(s Setting, slower float64) (r replayed) {
 	k := s.scale() / f.scale()
+	r.slower = slower
 	n := max(2*len(f.live), 60)
 	marked := k*f.live[0] + f.black[0]
 	var rooms []float64
@@ -204,11 +213,11 @@ func (f *facts) replay(s Setting) (r replayed) {
 		j := i % len(f.live)
 		goal, limited := f.goal(s, marked, k)
 		room := max(goal-marked, leastRunway)
-		natural, rise := k*f.black[j], 0.0
+		natural, rise := slower*k*f.black[j], 0.0
 		if limited {
 			rise = f.filling * natural
 		}
-		trigger := goal - ahead(room, k*f.runway[j], rise)
+		trigger := goal - ahead(room, slower*k*f.runway[j], rise)
 		if !limited {
 			trigger = max(trigger, min(marked+leastSweep, goal))
 		}
@@ -219,7 +228,6 @@ func (f *facts) replay(s Setting) (r replayed) {
 			r.marked += marked / float64(n)
 			r.ends = append(r.ends, end)
 			rooms = append(rooms, room/marked)
-			r.assist += assisted((goal-trigger)/natural) / float64(n)
 			if limited {
 				r.limited += 1 / float64(n)
 			}
@@ -239,15 +247,6 @@ func ahead(room, runway, rise float64) float64 {
 	least := min((1-latest)*room+latest*rise, heapMinimum+rise)
 	return max(min(runway+rise, most), min(least, most))
 }
-
-// assisted is which share of the marking that idle Ps would do is done by assists instead, if the way from trigger to
-// goal is so many times as long as what is allocated beside marking.
-func assisted(x float64) float64 {
-	return min(max((assistFrom-x)/(assistFrom-assistFull), 0), 1)
-}
-
-// Fitted to workloads (doc/method/predictions.md).
-const assistFrom, assistFull = 1.75, 0.85
 
 func (s Setting) scale() float64 {
 	if s.Live == 0 {

@@ -40,8 +40,8 @@ func main() {
 	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
 	flag.StringVar(&o.keep, "keep", "", "keep plans, run directories and predictions.jsonl in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
-	flag.IntVar(&o.launches, "launches", 1, "`number` of launches of each setting")
-	flag.DurationVar(&o.window, "window", 10*time.Second, "`time` for which each launch is measured")
+	flag.IntVar(&o.launches, "launches", 2, "`number` of launches of each setting, twice as many of the base")
+	flag.DurationVar(&o.window, "window", 5*time.Second, "`time` for which each launch is measured")
 	flag.StringVar(&o.experiment, "experiment", "", "GOEXPERIMENT of the service, such as nogreenteagc")
 	flag.Parse()
 	chosen, err := choose(o.only)
@@ -69,7 +69,7 @@ var workloads = []workload{
 	{"stacks", 48},
 	{"words", 30},
 	{"lists", 24},
-	{"rows", 24},
+	{"rows", 40},
 	{"slabs", 60},
 	{"small", 2},
 	{"phased", 24},

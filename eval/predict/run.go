@@ -58,6 +58,7 @@ type forecast struct {
 // A row is one setting, predicted and measured.
 type row struct {
 	workload   string
+	again      bool // it is the base's setting, measured once more
 	base, real window
 	prediction
 }
@@ -69,7 +70,7 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.run(ctx, x, base, load, `{GOGC: "100"}`); err != nil {
+	if err := b.run(ctx, x, base, load, 2*b.launches, `{GOGC: "100"}`); err != nil {
 		return nil, err
 	}
 	first, err := b.predict(ctx, base, "--gogc", "25,50,200,400")
@@ -78,7 +79,7 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	}
 	was := first.Measured[0]
 	predicted := first.Predictions
-	var settings []string
+	settings := []string{`{GOGC: "100"}`} // once more: what two runs differ by
 	for _, gogc := range []string{"25", "50", "200", "400"} {
 		settings = append(settings, fmt.Sprintf(`{GOGC: "%s"}`, gogc))
 	}
@@ -94,7 +95,7 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 		predicted = append(predicted, f.Predictions...)
 		settings = append(settings, fmt.Sprintf(`{GOGC: "%s", GOMEMLIMIT: %s}`, limit.gogc, text))
 	}
-	if err := b.run(ctx, x, rest, load, settings...); err != nil {
+	if err := b.run(ctx, x, rest, load, b.launches, settings...); err != nil {
 		return nil, err
 	}
 	seen, err := b.predict(ctx, rest) // its predictions are not looked at
@@ -105,7 +106,7 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	for _, m := range seen.Measured {
 		for _, p := range predicted {
 			if p.Setting == m.Setting {
-				rows = append(rows, row{x.name, was, m, p})
+				rows = append(rows, row{x.name, m.Setting == was.Setting, was, m, p})
 				break
 			}
 		}
@@ -123,7 +124,7 @@ const busy = 0.6
 // runtime books the CPU time of the collector by the wall clock.
 func (b *bench) load(ctx context.Context, x workload) (string, error) {
 	out := filepath.Join(b.dir, x.name+"-rate")
-	if err := b.run(ctx, x, out, "concurrency: 1, duration: 2s", `{GOGC: "100"}`); err != nil {
+	if err := b.run(ctx, x, out, "concurrency: 1, duration: 2s", 1, `{GOGC: "100"}`); err != nil {
 		return "", err
 	}
 	f, err := b.predict(ctx, out)
@@ -139,7 +140,7 @@ func (b *bench) load(ctx context.Context, x workload) (string, error) {
 }
 
 // run measures settings with launches one after the other, under the same load.
-func (b *bench) run(ctx context.Context, x workload, out, load string, settings ...string) error {
+func (b *bench) run(ctx context.Context, x workload, out, load string, launches int, settings ...string) error {
 	plan := fmt.Sprintf(`name: %s
 subject:
   package: %[2]s
@@ -150,8 +151,8 @@ settings: [%[4]s]
 repeat: %[5]d
 alone: true
 probes: {every: 50ms}
-load: {%[6]s, warmup: 2s, path: /}
-`, x.name, b.service, x.live, strings.Join(settings, ", "), b.launches, load)
+load: {%[6]s, warmup: 1s, path: /}
+`, x.name, b.service, x.live, strings.Join(settings, ", "), launches, load)
 	file := out + ".yaml"
 	if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {
 		return err

@@ -39,12 +39,15 @@ func (r *row) guide() float64 {
 	return was * known(r.base.GOGC) / known(r.real.GOGC)
 }
 
-// sort is the table in which a row counts.
-func (r *row) sort() string {
+// sort is the table in which a figure of a row counts.
+func (r *row) sort(figure string) string {
 	for _, d := range r.Doubts {
-		if d != "near-cliff" && d != "no-bytes" {
+		if d != "near-cliff" && d != "no-bytes" && (d != "short-marks" || figure == "GC CPU") {
 			return "flagged"
 		}
+	}
+	if r.again {
+		return "same again"
 	}
 	switch {
 	case slices.Contains(r.Doubts, "near-cliff") || r.Spiral:
@@ -72,7 +75,7 @@ func printRows(w io.Writer, x workload, rows []row) {
 	fmt.Fprintf(w, " %8s\n", "guide")
 	for i := range rows {
 		r := &rows[i]
-		fmt.Fprintf(w, "  %-30s %-14s", r.prediction.Setting, r.sort())
+		fmt.Fprintf(w, "  %-30s %-14s", r.prediction.Setting, r.sort(""))
 		for _, f := range figures {
 			real, mark := f.real(r), " "
 			if !covered(f.estimate(r), real) {
@@ -92,12 +95,12 @@ func conclude(w io.Writer, goals *program.Goals, rows []row) {
 	fmt.Fprintf(w, "\nerrors without their sign, in percent; covered: by the interval of 90 %%\n")
 	fmt.Fprintf(w, "  %-15s %-12s %4s %8s %8s %8s %9s\n", "", "", "n", "median", "90th", "largest", "covered")
 	all := map[string][]float64{}
-	for _, sort := range []string{"GOGC", "limits", "near the cliff", "flagged"} {
+	for _, sort := range []string{"same again", "GOGC", "limits", "near the cliff", "flagged"} {
 		for _, f := range figures {
 			var errs []float64
 			in := 0
 			for i := range rows {
-				if r := &rows[i]; r.sort() == sort {
+				if r := &rows[i]; r.sort(f.name) == sort {
 					errs = append(errs, math.Abs(errorOf(f.estimate(r), f.real(r))))
 					if covered(f.estimate(r), f.real(r)) {
 						in++
@@ -114,7 +117,7 @@ func conclude(w io.Writer, goals *program.Goals, rows []row) {
 	}
 	var naive []float64
 	for i := range rows {
-		if r := &rows[i]; r.sort() == "GOGC" {
+		if r := &rows[i]; r.sort("") == "GOGC" {
 			naive = append(naive, math.Abs(100*(r.guide()/(r.real.Cycles/r.real.Requests)-1)))
 		}
 	}

@@ -92,7 +92,7 @@ func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.
 		c := &cs[i]
 		cycles[i] = gcmodel.Cycle{
 			Trigger: c.HeapStart, End: c.HeapEnd, Marked: c.Live, Goal: c.Goal,
-			Mark: c.Mark.Seconds(), Workers: (c.Assist + c.Background + c.Idle).Seconds(), Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
+			Mark: c.Mark.Seconds(), Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
 		}
 		mend(&cycles[i], c.Paced)
 		w.HeapPeak = greater(w.HeapPeak, cycles[i].End)
@@ -108,7 +108,7 @@ func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.
 			g.left[Periodic]++
 		default:
 			w.Cycles = append(w.Cycles, cycles[i])
-			w.GCCPU += c.CPU().Seconds()
+			w.GCCPU += (c.CPU() + c.Idle).Seconds()
 		}
 	}
 	last := &cs[len(cs)-1]

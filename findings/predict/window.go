@@ -23,7 +23,7 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 		return w, err
 	}
 	cycles := make([]gcmodel.Cycle, len(cs)) // forced ones included
-	var all, forced float64                  // CPU time
+	var all, forced, idle float64            // CPU time
 	w.Procs = rd.procs(r)
 	for i := range cs {
 		c := &cs[i]
@@ -35,6 +35,7 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 			continue
 		}
 		w.Cycles = append(w.Cycles, cycles[i])
+		idle += cycles[i].Idle
 	}
 	rd.collections += len(cs)
 	rd.left += len(cs) - len(w.Cycles)
@@ -54,6 +55,7 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 	if all > 0 {
 		w.GCCPU *= 1 - forced/all
 	}
+	w.GCCPU += idle // which the metrics leave out
 	w.Alloc = first(of("alloc-B/req")*n, allocated(cycles, func(i int) bool { return cs[i].N == cs[i-1].N+1 }))
 	w.RSSPeak = of("rss-peak-B")
 	w.HeapPeak = of("heap-peak-B")
@@ -118,8 +120,8 @@ func (rd *reader) procs(r *dyno.Result) float64 {
 func cycleOf(c *dyno.Collection) gcmodel.Cycle {
 	g := gcmodel.Cycle{
 		Trigger: c.HeapStart, End: c.HeapEnd, Marked: c.Live, Goal: c.Goal,
-		Mark:    max(0, c.End-c.Start-c.SweepTerm-c.MarkTerm).Seconds(),
-		Workers: (c.Assist + c.Background + c.Idle).Seconds(), Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
+		Mark:   max(0, c.End-c.Start-c.SweepTerm-c.MarkTerm).Seconds(),
+		Assist: c.Assist.Seconds(), Idle: c.Idle.Seconds(),
 	}
 	mend(&g, !whole(c.HeapStart) || !whole(c.HeapEnd))
 	return g

@@ -202,8 +202,9 @@ const (
 )
 
 // choose takes the most promising candidates, which are in the order of rank and gain. What is doubtful is taken only if less
-// than two others may be better than today's; what is known to break a constraint or to be a spiral, never.
-func choose(cs []*Candidate, most int) (chosen []*Candidate) {
+// than two others may be better than today's, and what is near the cliff only if today's is, too; what is known to
+// break a constraint or to be a spiral, never.
+func choose(cs []*Candidate, most int, today *gcmodel.Prediction) (chosen []*Candidate) {
 	if len(cs) > 0 && !slices.ContainsFunc(cs, func(c *Candidate) bool { return !math.IsNaN(c.Gain.Value) }) {
 		return unpredicted(cs, most)
 	}
@@ -220,8 +221,9 @@ func choose(cs []*Candidate, most int) (chosen []*Candidate) {
 		return chosen
 	}
 	most = min(most, 2)
-	take(func(c *Candidate) bool { return c.risk() <= riskDoubt && !c.Strained && c.Gain.Hi > 0 })
-	take(func(c *Candidate) bool { return c.risk() <= riskDoubt && c.Gain.Hi > 0 })
+	dared := max(riskDoubt, min((&Candidate{Prediction: today}).risk(), riskCliff))
+	take(func(c *Candidate) bool { return c.risk() <= dared && !c.Strained && c.Gain.Hi > 0 })
+	take(func(c *Candidate) bool { return c.risk() <= dared && c.Gain.Hi > 0 })
 	take(func(c *Candidate) bool { return c.risk() <= riskDoubt }) // none may be better: so that this is measured
 	return chosen
 }

@@ -119,10 +119,6 @@ func predicted(p *gcmodel.Prediction, metric string) (gcmodel.Estimate, bool) {
 	switch metric {
 	case cpuMetric:
 		return p.CPU, true
-	case "gc-cpu-sec/req":
-		return p.GCCPU, true
-	case "gc-cpu-frac":
-		return over(p.GCCPU, p.CPU.Value), true
 	case "gc-wall-frac":
 		return p.Marking, true
 	case "gc-cycles", "req/gc":

@@ -133,7 +133,7 @@ func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 		o.Model = h.Fit(windows)
 	}
 	o.Candidates, o.Today = o.predict(o.Model)
-	chosen := choose(o.Candidates, o.most())
+	chosen := choose(o.Candidates, o.most(), &o.Today)
 	for _, t := range p.Try {
 		chosen = append(chosen, &Candidate{Setting: with(p.Today, t.Levels...), Axis: t.Axis})
 	}
@@ -215,7 +215,7 @@ func (o *Outcome) more() (chosen []*Candidate) {
 			fresh = append(fresh, c)
 		}
 	}
-	if fresh = choose(fresh, 2); len(fresh) == 0 {
+	if fresh = choose(fresh, 2, &o.Again); len(fresh) == 0 {
 		return nil
 	}
 	if best != nil {

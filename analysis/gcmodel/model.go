@@ -80,10 +80,10 @@ const (
 	FewCycles  Doubt = "few-cycles"  // fewer than 15 collections were measured
 	SmallHeap  Doubt = "small-heap"  // less than 16 MiB live: the runtime's minimums decide
 	Phases     Doubt = "phases"      // the live heap grew, or went up and down, in the window
-	MuchGC     Doubt = "much-gc"     // collection takes, or would take, more than a fifth of the CPU time
+	MuchGC     Doubt = "much-gc"     // collection takes, or would take, more than 30 % of the CPU time
 	ShortMarks Doubt = "short-marks" // collections are so short that the runtime's clock says little of their CPU time
 	Clamped    Doubt = "clamped"     // marking began as early as it may in the window: how much is allocated beside it is not known
-	NearCliff  Doubt = "near-cliff"  // the limit leaves less than a fifth of the live heap to allocate in
+	NearCliff  Doubt = "near-cliff"  // the limit leaves less than 30 % of the live heap to allocate in
 	FarAway    Doubt = "far-away"    // the setting's heap is more than five times as large or small
 	NoOverhead Doubt = "no-overhead" // memory beside the heap is not known, which limits count, too
 	NoBytes    Doubt = "no-bytes"    // heap sizes are of whole MiB

@@ -22,7 +22,6 @@ const (
 	fixedOverhead         = 7 * MiB
 	usualSlope            = 0.03
 	leastSlope, mostSlope = 0.01, 0.12
-	mostFilling           = 1
 )
 
 // facts is a window with what every replay of it needs.
@@ -51,7 +50,9 @@ func study(w Window, cached float64) *facts {
 	if w.Overhead > 0 {
 		f.slope = min(max((w.Overhead-f.stacks-fixedOverhead)/f.heapPeak(), leastSlope), mostSlope)
 	}
-	f.filling = min(max(w.Filling, 0), mostFilling) // 0 if it is not known
+	if w.Filling > 0 { // not if it is unknown
+		f.filling = min(w.Filling, 1)
+	}
 	held := 0
 	for i := range w.Cycles {
 		c := &w.Cycles[i]
@@ -184,7 +185,7 @@ func (r *replayed) peak(n float64) float64 {
 	if len(r.ends) == 0 {
 		return math.NaN()
 	}
-	at := float64(len(r.ends)) * n / (n + 1)
+	at := float64(len(r.ends)) * (1 - 1/(n+1)) // n may be infinite
 	return r.ends[min(int(at), len(r.ends)-1)]
 }
 
@@ -213,6 +214,7 @@ func (f *facts) again(s Setting, slower float64) (r replayed) {
 		j := i % len(f.live)
 		goal, limited := f.goal(s, marked, k)
 		room := max(goal-marked, leastRunway)
+		goal = marked + room
 		natural, rise := slower*k*f.black[j], 0.0
 		if limited {
 			rise = f.filling * natural
@@ -243,7 +245,7 @@ func (f *facts) again(s Setting, slower float64) (r replayed) {
 // ahead is how far before the goal marking begins, if a runway is asked for. Under a limit the goal is lower by rise at that
 // time than at the end of marking: slots that the program is to fill until then count as memory beside the heap.
 func ahead(room, runway, rise float64) float64 {
-	most := (1-earliest)*room + earliest*rise
+	most := min((1-earliest)*room+earliest*rise, room)
 	least := min((1-latest)*room+latest*rise, heapMinimum+rise)
 	return max(min(runway+rise, most), min(least, most))
 }

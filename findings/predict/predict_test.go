@@ -67,8 +67,8 @@ func TestReadFormer(t *testing.T) {
 	if c.Trigger != 1.5*mib || c.End != 2.5*mib || c.Goal != 2.5*mib || c.Marked != 400192 || c.Exact {
 		t.Errorf("the first cycle is %+v", c)
 	}
-	if math.Abs(c.Workers-769e-6) > 1e-9 || math.Abs(c.Mark-810.5e-6) > 1e-9 {
-		t.Errorf("marking took %v, workers %v", c.Mark, c.Workers)
+	if math.Abs(c.Assist-58e-6) > 1e-9 || math.Abs(c.Idle-61e-6) > 1e-9 || math.Abs(c.Mark-810.5e-6) > 1e-9 {
+		t.Errorf("marking took %v, assists %v, idle Ps %v", c.Mark, c.Assist, c.Idle)
 	}
 	for _, x := range []float64{w.RSSPeak, w.HeapPeak, w.Mapped, w.Overhead, w.CPU, w.GCCPU, w.Elapsed} {
 		if !(x > 0) {
@@ -205,19 +205,32 @@ func TestGoalsContradict(t *testing.T) {
 	}
 }
 
-// The overhead is that of a full heap; without the series it is what mapped memory leaves.
+// The overhead is that of a full heap, by a line through the samples of heaps that are more than half full; by their median
+// if they are few. Without the series it is what mapped memory leaves.
 func TestOverhead(t *testing.T) {
-	at := []time.Duration{1, 2, 3, 4, 5, 6}
-	heap := dyno.Series{At: at, Value: []float64{10, 20, 30, 31, 12, 40}}
-	mapped := dyno.Series{At: at, Value: []float64{90, 60, 60, 60, 60, 57}}
-	beside := dyno.Series{At: at, Value: []float64{9, 9, 5, 6, 9, 7}}
-	if got := overhead(mapped, heap, beside); got != 6 {
-		t.Errorf("with the series: %v", got)
+	w := &gcmodel.Window{Cycles: []gcmodel.Cycle{{End: 44}, {End: 46}}}
+	var all, few, mapped, beside dyno.Series
+	for i := range 40 {
+		t, h := time.Duration(i), float64(i)
+		all.At, all.Value = append(all.At, t), append(all.Value, h)
+		mapped.At, mapped.Value = append(mapped.At, t), append(mapped.Value, 60)
+		o := 30 - 0.5*h
+		if i < 15 {
+			o = 99 // spans that are yet to be swept
+		}
+		beside.At, beside.Value = append(beside.At, t), append(beside.Value, o)
 	}
-	if got := overhead(mapped, heap, dyno.Series{}); got != 17 {
+	if got, filling := overhead(w, mapped, all, beside); math.Abs(got-7.5) > 1e-9 || math.Abs(filling-0.5) > 1e-9 {
+		t.Errorf("with the series: %v, filling %v", got, filling)
+	}
+	few.At, few.Value = all.At[32:], all.Value[32:]
+	if got, filling := overhead(w, mapped, few, beside); got != 30-0.5*37.5 || !math.IsNaN(filling) {
+		t.Errorf("of 8 samples: %v, filling %v", got, filling)
+	}
+	if got, _ := overhead(w, mapped, all, dyno.Series{}); got != 21 {
 		t.Errorf("without it: %v", got)
 	}
-	if got := overhead(mapped, dyno.Series{}, beside); !math.IsNaN(got) {
+	if got, _ := overhead(w, mapped, dyno.Series{}, beside); !math.IsNaN(got) {
 		t.Errorf("without a heap: %v", got)
 	}
 }
@@ -249,7 +262,7 @@ func TestReadLog(t *testing.T) {
 	if want := 60 * 36. * mib; math.Abs(w.Alloc-want) > 1 {
 		t.Errorf("%v MiB allocated, want %v", w.Alloc/mib, want/mib)
 	}
-	if w.Live() != 40.5*mib || w.Exact() || math.Abs(w.GCCPU-59*6.4e-3) > 1e-9 || math.Abs(w.Cycles[0].Workers-9e-3) > 1e-9 {
+	if w.Live() != 40.5*mib || w.Exact() || math.Abs(w.GCCPU-59*9.4e-3) > 1e-9 {
 		t.Errorf("live %v, GC CPU %v", w.Live()/mib, w.GCCPU)
 	}
 	for _, x := range []float64{w.CPU, w.RSSPeak, w.Mapped, w.Overhead} {

@@ -24,7 +24,7 @@ func HTML(w io.Writer, f *predict.Forecast) error {
 		Shows:   fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time. Both axes are logarithmic.", name),
 		Picture: figure(f),
 		Table:   layout.Section{Title: "Settings", Grids: []layout.Grid{t.grid}, Notes: append(t.footnotes(), notes(f)...)},
-		Notes:   []string{"The figure beside a value is the reach of its 90% interval, whose width is an estimate not yet tested."},
+		Notes:   []string{"The figure beside a value is the reach of its 90% interval."},
 		Foot:    "Made by dyno predict. " + last(f),
 	})
 }

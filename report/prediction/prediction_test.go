@@ -72,7 +72,7 @@ func source(g guide, n int, settings ...gcmodel.Setting) *predict.Source {
 		}}
 		w.Alloc, w.CPU, w.GCCPU = map[bool]float64{false: 40 << 10, true: 12 << 30}[g.log]*w.Requests, 1.01*p.CPU.Value*w.Requests, 0.95*p.GCCPU.Value*w.Requests
 		for range n {
-			w.Cycles = append(w.Cycles, gcmodel.Cycle{Trigger: 110 * mib, End: 120 * mib, Marked: 70 * mib, Goal: 121 * mib, Mark: 0.01, Workers: 0.008, Exact: true})
+			w.Cycles = append(w.Cycles, gcmodel.Cycle{Trigger: 110 * mib, End: 120 * mib, Marked: 70 * mib, Goal: 121 * mib, Mark: 0.01, Assist: 0.001, Idle: 0.003, Exact: true})
 		}
 		s.Pooled, s.Elapsed = append(s.Pooled, w), s.Elapsed+w.Elapsed
 	}
@@ -216,7 +216,7 @@ func TestHTML(t *testing.T) {
 // Every doubt has a sentence of its own.
 func TestDoubts(t *testing.T) {
 	f := source(guide{}, 40, gcmodel.Setting{GOGC: 100}).Forecast(guide{}, predict.Question{GOGC: []float64{50, 100}})
-	all := []gcmodel.Doubt{gcmodel.FewCycles, gcmodel.SmallHeap, gcmodel.Phases, gcmodel.MuchGC, gcmodel.Clamped, gcmodel.NearCliff, gcmodel.FarAway, gcmodel.NoOverhead, gcmodel.NoBytes}
+	all := []gcmodel.Doubt{gcmodel.FewCycles, gcmodel.SmallHeap, gcmodel.Phases, gcmodel.MuchGC, gcmodel.ShortMarks, gcmodel.Clamped, gcmodel.NearCliff, gcmodel.FarAway, gcmodel.NoOverhead, gcmodel.NoBytes}
 	f.Rows[0].Doubts = all
 	got := text(t, f, layout.Options{})
 	for i, d := range all {

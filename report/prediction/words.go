@@ -81,6 +81,7 @@ func (t *table) footnotes() (lines []string) {
 	if len(t.letters)+len(t.common) > 0 {
 		lines = append(lines, "Where a doubt is marked, the error can exceed the interval.")
 	}
+	lines = append(lines, "GC CPU includes marking by idle CPUs, unlike in reports of runs.")
 	if t.spiral {
 		lines = append(lines, "spiral: collections run back to back, or take half of all CPUs.")
 	}
@@ -133,7 +134,7 @@ func note(f *predict.Forecast, n *predict.Note) string {
 
 // last says what to do with predictions.
 func last(f *predict.Forecast) string {
-	said := "± is the reach of the 90% interval, whose width is an estimate not yet tested. A prediction is not a measurement"
+	said := "± is the reach of the 90% interval. A prediction is not a measurement"
 	if f.Log {
 		return said + ": try a setting before you trust it."
 	}

@@ -65,7 +65,7 @@ type (
 		Chosen   tune.Stage      `json:"stage,omitempty"`
 		Gain     *estimate       `json:"gain-frac,omitempty"`
 		CPU      *estimate       `json:"cpu-sec/req,omitempty"`
-		GCCPU    *estimate       `json:"gc-cpu-sec/req,omitempty"`
+		GCCPU    *estimate       `json:"gc-cpu-idle-sec/req,omitempty"`
 		Cycles   *estimate       `json:"gc-cycles/req,omitempty"`
 		Heap     *estimate       `json:"heap-peak-B,omitempty"`
 		RSS      *estimate       `json:"rss-peak-B,omitempty"`

@@ -27,7 +27,7 @@ type Candidate struct {
 // The settings that are predicted. A grid finer than that tells nothing: 20 % of GOGC is less than what two
 // runs differ by.
 var (
-	gogcs  = []float64{25, 30, 35, 40, 50, 60, 70, 85, 100, 120, 140, 170, 200, 240, 280, 340, 400, 480, 560, 680, 800, 960, 1120, 1360, 1600}
+	gogcs  = []float64{15, 20, 25, 30, 35, 40, 50, 60, 70, 85, 100, 120, 140, 170, 200, 240, 280, 340, 400, 480, 560, 680, 800, 960, 1120, 1360, 1600}
 	ratios = []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95}
 )
 
@@ -39,7 +39,7 @@ var CommonRatios = []float64{0.7, 0.8, 0.9, 0.95}
 func (p *Problem) grid() (cs []*Candidate) {
 	add := func(gogc, limit, ratio float64) {
 		levels := dyno.Setting{{Factor: "GOGC", Value: spellGOGC(gogc)}}
-		if limit > 0 && limit != p.Collector.Limit {
+		if limit != p.Collector.Limit {
 			levels = append(levels, dyno.Level{Factor: "GOMEMLIMIT", Value: spellLimit(limit)})
 		}
 		c := &Candidate{Setting: with(p.Today, levels...), Ratio: ratio, Collector: gcmodel.Setting{GOGC: gogc, Limit: limit}}
@@ -52,6 +52,11 @@ func (p *Problem) grid() (cs []*Candidate) {
 	}
 	if p.Reserved == 0 {
 		return cs
+	}
+	if p.Collector.Limit > 0 {
+		for _, gogc := range gogcs {
+			add(gogc, 0, 0)
+		}
 	}
 	for _, ratio := range ratios {
 		limit := math.Round(ratio*p.Reserved/gcmodel.MiB) * gcmodel.MiB
@@ -76,7 +81,12 @@ func spellGOGC(gogc float64) string {
 	return strconv.FormatFloat(gogc, 'f', -1, 64)
 }
 
-func spellLimit(bytes float64) string { return dyno.Size(bytes).String() }
+func spellLimit(bytes float64) string {
+	if bytes == 0 {
+		return "off"
+	}
+	return dyno.Size(bytes).String()
+}
 
 // with is a setting with levels added, or in the place of its own of these factors.
 func with(s dyno.Setting, levels ...dyno.Level) dyno.Setting {

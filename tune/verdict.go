@@ -164,7 +164,7 @@ const (
 	Allowed     Why = "allowed"    // today's breaks a constraint, and this is the best of those that keep all
 	NoneBetter  Why = "none"       // no setting that was measured gains the margin, for sure
 	Unclear     Why = "unclear"    // one may, but that is not sure
-	Constrained Why = "constraint" // those that do break a constraint, or may
+	Constrained Why = "constraint" // those that do, or may, break a constraint, or may
 	NoneAllowed Why = "no-allowed" // today's breaks a constraint, and so does each that was measured, or may
 	NotMeasured Why = "unmeasured" // none was measured
 )
@@ -184,7 +184,7 @@ func (o *Outcome) recommend() (best *Option, why Why) {
 				best = x
 			}
 			good = append(good, x)
-		case x.Proven && !x.Keeps():
+		case !x.Vain && x.Fails(), x.Proven && !x.Keeps():
 			why = Constrained
 		case !x.Vain && !x.Fails() && why == NoneBetter:
 			why = Unclear

@@ -142,7 +142,7 @@ func (m *Model) never(f *facts, s Setting) Prediction {
 	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
 	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
 	sd := f.spreads(p.Doubts, &replayed{})
-	p.CPU = around((f.CPU-m.priceOf()*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.CPU = around((f.CPU-m.priceOf(f)*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
 	p.HeapPeak = around(peak, sd.heap)
 	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
 	return p
@@ -181,7 +181,8 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	}
 	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
 	gc := k * f.GCCPU * cycles / n
-	cpu := f.CPU + m.priceOf()*(gc-f.GCCPU)
+	price := m.priceOf(f)
+	cpu := f.CPU + price*(gc-f.GCCPU)
 	rss := f.RSSPeak + (peak-f.heapPeak())*(1+f.slope)
 	if full := scavenged*s.Limit + f.RSSPeak - f.Mapped; p.Limited && full > rss {
 		rss = full
@@ -192,7 +193,7 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
 	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
-	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, m.priceError()*math.Abs(gc-f.GCCPU)/cpu))
+	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, min(m.priceError()*math.Abs(gc-f.GCCPU)/cpu, mostPriceError)))
 	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
 	p.RSSPeak = around(rss, math.Hypot(sd.rss, some*peak/rss))
 	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))
@@ -208,11 +209,22 @@ const (
 	spiralShare = 0.8  // a collection is under way so much of the time
 )
 
-func (m *Model) priceOf() float64 {
+// mostPriceError is what an error of the price can do to the CPU time at most, as a logarithm.
+const mostPriceError = 0.7
+
+// mostShare is which part of the CPU time collection can have taken. The runtime books more where threads wait for a CPU:
+// its clock is that of the wall.
+const mostShare = 0.9
+
+func (m *Model) priceOf(f *facts) float64 {
+	price := usualPrice
 	if m.price > 0 {
-		return m.price
+		price = m.price
 	}
-	return usualPrice
+	if most := mostShare * f.CPU / f.GCCPU; price > most {
+		return most
+	}
+	return price
 }
 
 func (m *Model) priceError() float64 {

@@ -83,6 +83,8 @@ func study(w Window, cached float64) *facts {
 	if len(w.Cycles) > 0 {
 		f.whole = f.replay(w.Setting)
 		f.bytes = ratio(f.counted(), f.whole.bytes, 0.8, 1.25)
+	}
+	if len(w.Cycles) > 0 && f.whole.least > spiralRoom { // how far a spiral overshoots says nothing of other settings
 		f.peak = ratio(w.HeapPeak, f.whole.peak(float64(len(w.Cycles))/f.launches()), 0.9, 1.25)
 	}
 	return f

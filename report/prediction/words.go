@@ -56,7 +56,10 @@ func heading(f *predict.Forecast) (lines []string) {
 	if each := w.Alloc / w.Requests; known(each) {
 		said = append(said, fmt.Sprintf("%s allocated per %s", bytesOf(each), f.Per))
 	}
-	if known(w.GCCPU / w.CPU) {
+	switch share := w.GCCPU / w.CPU; {
+	case share > 1:
+		said = append(said, "collections take more than the whole CPU time by the runtime's clock, which counts waiting for a CPU")
+	case known(share):
 		said = append(said, fmt.Sprintf("collections take %s%% of the CPU time", layout.Share(w.GCCPU/w.CPU)))
 	}
 	lines = append(lines, words.Upper(strings.Join(said, "; ")+"."))

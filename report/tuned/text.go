@@ -167,11 +167,15 @@ func (r *Report) keep() string {
 	case tune.Constrained:
 		var why []string
 		for _, x := range r.Options {
-			if x.Proven && !x.Keeps() {
-				why = append(why, fmt.Sprintf("%s does not surely keep %s", short(Changed(r.Problem.Today, x.Setting)), broken(x)))
+			verb := "does not surely keep"
+			if x.Fails() {
+				verb = "breaks"
+			}
+			if !x.Vain && !x.Keeps() {
+				why = append(why, fmt.Sprintf("%s %s %s", short(Changed(r.Problem.Today, x.Setting)), verb, broken(x)))
 			}
 		}
-		return "The better settings may break a constraint: " + words.List(why) + "."
+		return "No setting that may be better is sure to keep the constraints: " + words.List(why) + "."
 	case tune.NoneAllowed:
 		return fmt.Sprintf("It breaks %s, and no measured setting surely keeps all constraints (consider: others, or more memory).", constraints(r.brokenToday()))
 	case tune.NotMeasured:

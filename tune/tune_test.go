@@ -81,6 +81,9 @@ func collector(t *testing.T, s dyno.Setting) (c gcmodel.Setting) {
 				c.GOGC, _ = strconv.ParseFloat(l.Value, 64)
 			}
 		case "GOMEMLIMIT":
+			if l.Value == "off" {
+				continue
+			}
 			size, err := dyno.ParseSize(l.Value)
 			if err != nil {
 				t.Fatal(err)
@@ -272,6 +275,34 @@ func TestLimitsOnlyWhereReserved(t *testing.T) {
 		if c.Chosen != "" && (c.Prediction.Spiral || c.Breaks) {
 			t.Errorf("%s was to be measured", c.Setting)
 		}
+	}
+}
+
+// Where today's limit leaves hardly any room, a low GOGC without a limit is a candidate, and found.
+func TestWithoutTheLimit(t *testing.T) {
+	s := newService(6)
+	p := problem(t, "100", "min cpu_per_req")
+	p.Today = append(p.Today, dyno.Level{Factor: "GOMEMLIMIT", Value: "64MiB"})
+	p.Collector = collector(t, p.Today)
+	p.Reserved = 88 * gcmodel.MiB
+	o, err := s.tune(t, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Best == nil || o.Best.Collector.Limit != 0 || o.Best.Gain < 0.3 {
+		t.Errorf("%s; measured %v", o.Why, s.asked)
+	}
+}
+
+// What may be better and breaks a constraint is the reason to keep today's.
+func TestBetterBreaksConstraint(t *testing.T) {
+	s := newService(7)
+	o, err := s.tune(t, problem(t, "100", "min cpu_per_req", "change(rss_peak) < 1%"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Best != nil || o.Why == NoneBetter && slices.ContainsFunc(o.Options, func(x *Option) bool { return !x.Vain }) {
+		t.Errorf("best %v: %s", o.Best, o.Why)
 	}
 }
 

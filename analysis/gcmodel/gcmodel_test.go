@@ -192,3 +192,31 @@ func TestCliff(t *testing.T) {
 		t.Error("a model of nothing knows something")
 	}
 }
+
+// What cannot be is never predicted: a negative CPU time where the runtime's clock counted waiting for a CPU, or no figure at
+// all far below the live heap.
+func TestPredictionsArePossible(t *testing.T) {
+	w := service.run(Setting{GOGC: 25}, 1)
+	w.GCCPU = 1.4 * w.CPU
+	w.Filling = math.NaN()
+	m := Fit(w)
+	for _, s := range []Setting{{GOGC: 100}, {GOGC: 1600}, {Off, MiB, 0}, {Off, 60 * MiB, 0}, {GOGC: 0}} {
+		p := m.Predict(s)
+		for what, e := range map[string]Estimate{"collections": p.Cycles, "CPU": p.CPU, "heap peak": p.HeapPeak, "RSS peak": p.RSSPeak} {
+			if !(e.Value > 0 && e.Lo > 0 && e.Lo <= e.Value && e.Value <= e.Hi) || math.IsInf(e.Hi, 1) {
+				t.Errorf("%+v: %s is %+v", s, what, e)
+			}
+		}
+	}
+}
+
+// Under a limit, slots that are yet to be filled count as memory beside the heap, so that marking begins earlier: there are
+// more collections than with the same goal by GOGC.
+func TestFilling(t *testing.T) {
+	w := service.run(Setting{GOGC: 100}, 1)
+	w.Filling = 0.9
+	filled, plain := Fit(w).Predict(Setting{Off, 90 * MiB, 0}), Fit(service.run(Setting{GOGC: 100}, 1)).Predict(Setting{Off, 90 * MiB, 0})
+	if more := filled.Cycles.Value / plain.Cycles.Value; more < 1.02 || more > 1.5 {
+		t.Errorf("with slots to fill there are %.3f times as many collections", more)
+	}
+}

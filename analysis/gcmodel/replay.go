@@ -274,11 +274,15 @@ func (f *facts) goal(s Setting, marked, k float64) (goal float64, limited bool) 
 	return max(goal, marked+leastSweep+leastRunway), false
 }
 
+// cachedFree is what spans that Ps have cached take from the room under a limit, by what the pacer counts of them: their slots
+// count as free until they are handed back. Fitted to workloads.
+const cachedFree = 1.5
+
 // limitGoal is the heap that a limit leaves, never less than what is marked.
 func (f *facts) limitGoal(limit, marked float64) float64 {
 	// What is not heap grows with it: h = limit - (overhead + slope·(h - peak)) - headroom.
 	room := (limit - f.overhead() + f.slope*f.heapPeak()) / (1 + f.slope)
-	room -= f.cached * classes(max(room-marked, 0)) // slots of spans that Ps have cached count as free
+	room -= cachedFree * f.cached * classes(max(room-marked, 0))
 	return max(room-max(limitHeadroom*room, leastHeadroom), marked)
 }
 

@@ -43,7 +43,10 @@ func (p *Problem) grid() (cs []*Candidate) {
 			levels = append(levels, dyno.Level{Factor: "GOMEMLIMIT", Value: spellLimit(limit)})
 		}
 		c := &Candidate{Setting: with(p.Today, levels...), Ratio: ratio, Collector: gcmodel.Setting{GOGC: gogc, Limit: limit}}
-		if c.Setting.String() != p.Today.String() {
+		same := func(x *Candidate) bool { return x.Setting.String() == c.Setting.String() }
+		if i := slices.IndexFunc(cs, same); i >= 0 {
+			cs[i].Ratio = ratio
+		} else if c.Setting.String() != p.Today.String() {
 			cs = append(cs, c)
 		}
 	}
@@ -59,7 +62,7 @@ func (p *Problem) grid() (cs []*Candidate) {
 		}
 	}
 	for _, ratio := range ratios {
-		limit := math.Round(ratio*p.Reserved/gcmodel.MiB) * gcmodel.MiB
+		limit := LimitOf(ratio, p.Reserved)
 		if limit == 0 {
 			continue
 		}
@@ -72,6 +75,11 @@ func (p *Problem) grid() (cs []*Candidate) {
 		}
 	}
 	return cs
+}
+
+// LimitOf is a share of reserved memory as a limit: whole MiB.
+func LimitOf(ratio, reserved float64) float64 {
+	return math.Round(ratio*reserved/gcmodel.MiB) * gcmodel.MiB
 }
 
 func spellGOGC(gogc float64) string {
@@ -93,6 +101,9 @@ func with(s dyno.Setting, levels ...dyno.Level) dyno.Setting {
 	s = slices.Clone(s)
 	for _, l := range levels {
 		if i := slices.IndexFunc(s, func(x dyno.Level) bool { return x.Factor == l.Factor }); i >= 0 {
+			if l.Factor == "build" {
+				l.Value = s[i].Value + " " + l.Value
+			}
 			s[i] = l
 		} else {
 			s = append(s, l)
@@ -251,14 +262,17 @@ func near(a, b *Candidate) bool {
 	return d < least
 }
 
-// unpredicted are settings to try where nothing is predicted, without limits: whose cliff is not known.
+// unpredicted are settings to try where nothing is predicted, with today's limit: the cliff of others is not known.
 func unpredicted(cs []*Candidate, most int) (chosen []*Candidate) {
 	for _, gogc := range []float64{200, 50, 400, 100} {
 		for _, c := range cs {
-			if c.Collector.GOGC == gogc && c.Ratio == 0 && len(chosen) < most {
+			if c.Collector.GOGC == gogc && c.Ratio == 0 && !slices.ContainsFunc(c.Setting, lifted) && len(chosen) < most {
 				chosen = append(chosen, c)
 			}
 		}
 	}
 	return chosen
 }
+
+// lifted is the level that takes today's limit away.
+func lifted(l dyno.Level) bool { return l.Factor == "GOMEMLIMIT" && l.Value == "off" }

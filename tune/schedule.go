@@ -126,7 +126,9 @@ func Cases(e *dyno.Experiment, live float64) (cases []Case) {
 		}
 		cases = append(cases, Case{kind, dyno.Setting{l}})
 	}
-	scaled(HalfLoad, 0.5)
+	if load.Rate.Open() || load.Concurrency > 1 {
+		scaled(HalfLoad, 0.5)
+	}
 	scaled(DoubleLoad, 2)
 	if math.IsNaN(live) {
 		return cases

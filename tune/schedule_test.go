@@ -47,7 +47,7 @@ func TestCases(t *testing.T) {
 		want []string
 	}{
 		{dyno.Load{Concurrency: 5}, math.NaN(), []string{"load.concurrency=3", "load.concurrency=10"}},
-		{dyno.Load{Concurrency: 1}, 100, []string{"load.concurrency=1", "load.concurrency=2", "DYNO_BALLAST=25", "DYNO_BALLAST=50"}},
+		{dyno.Load{Concurrency: 1}, 100, []string{"load.concurrency=2", "DYNO_BALLAST=25", "DYNO_BALLAST=50"}},
 		{dyno.Load{Rate: rate}, math.NaN(), []string{"load.rate=50", "load.rate=200"}},
 	} {
 		cases := Cases(&dyno.Experiment{Load: test.load}, test.live)

@@ -135,7 +135,7 @@ func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 	o.Candidates, o.Today = o.predict(o.Model)
 	chosen := choose(o.Candidates, o.most(), &o.Today)
 	for _, t := range p.Try {
-		chosen = append(chosen, &Candidate{Setting: with(p.Today, t.Levels...), Axis: t.Axis})
+		chosen = append(chosen, &Candidate{Setting: with(p.Today, t.Levels...), Axis: t.Axis, Collector: p.Collector})
 	}
 	if len(chosen) == 0 {
 		o.conclude()
@@ -184,7 +184,7 @@ func (o *Outcome) round(ctx context.Context, h Hands, s Stage, chosen []*Candida
 	}
 	enough := func(t *compare.Table, rs []*dyno.Result) bool {
 		r.Table = t
-		return atLook(t, rs) && o.enough(o.options(&r, rs, chosen))
+		return atLook(t, rs) && o.enough(t, o.options(&r, rs, chosen))
 	}
 	found, err := h.Measure(ctx, s, r.Settings, enough)
 	if r.Table = found.Table; r.Table == nil || r.Table.Trials == 0 {
@@ -206,8 +206,8 @@ func (o *Outcome) more() (chosen []*Candidate) {
 	for _, x := range o.Options {
 		known[x.Setting.String()] = true
 	}
-	old := func(c *Candidate) bool {
-		return known[c.Setting.String()] || slices.ContainsFunc(o.Options, func(x *Option) bool { return x.Prediction != nil && near(x.Candidate, c) })
+	old := func(c *Candidate) bool { // by the same model
+		return known[c.Setting.String()] || slices.ContainsFunc(o.Refitted, func(x *Candidate) bool { return known[x.Setting.String()] && near(x, c) })
 	}
 	var fresh []*Candidate
 	for _, c := range o.Refitted {

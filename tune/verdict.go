@@ -37,10 +37,11 @@ func (x *Option) Keeps() bool {
 	return !slices.ContainsFunc(x.Judgements, func(j compare.Judgement) bool { return j.Outcome != compare.Passed })
 }
 
-// Fails reports whether a constraint does not hold.
-func (x *Option) Fails() bool {
-	return slices.ContainsFunc(x.Judgements, func(j compare.Judgement) bool { return j.Outcome == compare.Failed })
-}
+// Fails reports whether a constraint does not hold, for sure.
+func (x *Option) Fails() bool { return slices.ContainsFunc(x.Judgements, Broken) }
+
+// Broken reports whether a constraint surely does not hold: a median beyond it is not enough if its interval reaches across.
+func Broken(j compare.Judgement) bool { return j.Outcome == compare.Failed && !j.Close }
 
 // options are what is known of the settings of a round, without today's.
 func (o *Outcome) options(r *Round, rs []*dyno.Result, chosen []*Candidate) (xs []*Option) {
@@ -100,10 +101,11 @@ func (o *Outcome) blocks(r *Round, rs []*dyno.Result) [][]float64 {
 }
 
 // enough reports whether more blocks would not change the recommendation: every option is settled, or one is proven that
-// no unsettled one seems to beat.
-func (o *Outcome) enough(xs []*Option) bool {
+// no unsettled one seems to beat. Where today's breaks a constraint, any option that keeps all may be recommended.
+func (o *Outcome) enough(t *compare.Table, xs []*Option) bool {
+	broken := slices.ContainsFunc(judgements(t, 0), Broken)
 	unsettled := func(x *Option) bool {
-		open := !x.Proven && !x.Vain || x.Proven && !x.Keeps()
+		open := !x.Proven && !x.Vain || (x.Proven || broken) && !x.Keeps()
 		return open && !x.Fails() && x.Blocks > 0
 	}
 	best := math.Inf(-1)
@@ -177,7 +179,9 @@ func (o *Outcome) recommend() (best *Option, why Why) {
 	broken := o.TodayFails()
 	why = NoneBetter
 	var good []*Option
+	open := false // an option may be better, and keeps the constraints
 	for _, x := range o.Options {
+		open = open || !x.Vain && x.Keeps()
 		switch {
 		case x.Keeps() && (x.Proven || broken && x.Blocks > 0):
 			if best == nil || x.Gain > best.Gain || math.IsNaN(best.Gain) {
@@ -198,6 +202,8 @@ func (o *Outcome) recommend() (best *Option, why Why) {
 		return best, Better
 	case broken:
 		return nil, NoneAllowed
+	case open:
+		return nil, Unclear
 	}
 	return nil, why
 }
@@ -207,7 +213,7 @@ func (o *Outcome) recommend() (best *Option, why Why) {
 func (o *Outcome) leaner(best *Option, good []*Option) *Option {
 	lean := best
 	for _, x := range good {
-		if x.Gain > best.Gain-o.Margin/2 && x.Values[memoryMetric].Center < lean.Values[memoryMetric].Center {
+		if x.Gain > best.Gain-o.Margin/2 && x.point()[1] < lean.point()[1] { // not if one is not known
 			lean = x
 		}
 	}
@@ -217,7 +223,7 @@ func (o *Outcome) leaner(best *Option, good []*Option) *Option {
 // TodayFails reports whether today's setting breaks a constraint.
 func (o *Outcome) TodayFails() bool {
 	for _, r := range o.Rounds {
-		if slices.ContainsFunc(judgements(r.Table, 0), func(j compare.Judgement) bool { return j.Outcome == compare.Failed }) {
+		if slices.ContainsFunc(judgements(r.Table, 0), Broken) {
 			return true
 		}
 	}

@@ -28,7 +28,7 @@ func (f *facts) doubts(s Setting, r *replayed, gc, bytes float64) (ds []Doubt) {
 	add(FewCycles, len(f.Cycles) < leastCycles)
 	add(SmallHeap, s.scale()/f.scale()*mean(f.live) < leastLive)
 	add(Phases, f.phases())
-	add(MuchGC, f.GCCPU/f.CPU > mostGC || gc > mostGC)
+	add(MuchGC, f.GCCPU/f.CPU > mostGC || gc > mostGC || math.IsNaN(f.CPU) && f.GCCPU > mostGC*f.Procs*f.Elapsed)
 	add(ShortMarks, f.GCCPU/float64(len(f.Cycles)) < leastMark)
 	add(Clamped, f.clamped && bytes > f.allocated())
 	add(NearCliff, r.limited > 0.5 && r.least < leastRoom)
@@ -46,7 +46,10 @@ func (f *facts) phases() bool {
 	sort := slices.Sorted(slices.Values(f.live))
 	spread := (sort[n*9/10] - sort[n/10]) / 2.56 // as of a normal distribution
 	m := mean(f.live)
-	drift := mean(f.live[n/2:]) - mean(f.live[:n/2])
+	drift, each := 0.0, n/int(f.launches())
+	for i := 0; each > 1 && i+each <= n; i += each { // in each launch, as far as they have as many cycles
+		drift += (mean(f.live[i+each/2:i+each]) - mean(f.live[i:i+each/2])) / f.launches()
+	}
 	fuzz := 0.0
 	if !f.Cycles[0].Exact {
 		fuzz = MiB
@@ -56,7 +59,7 @@ func (f *facts) phases() bool {
 
 // sampling is the standard error of the mean live heap, by its mean: how well the window knows it.
 func (f *facts) sampling() float64 {
-	m, sum := mean(f.live), 0.0
+	m, sum := max(mean(f.live), leastRunway), 0.0
 	for _, x := range f.live {
 		sum += (x - m) * (x - m)
 	}

@@ -10,7 +10,8 @@ import (
 type Model struct {
 	windows []*facts
 	cached  float64 // bytes of a cycle of 16 MiB that the pacer counts and the program does not allocate
-	price   float64 // what a collection costs, by what the runtime books; 0 if only one setting is known
+	price   float64 // what a collection costs, by what the runtime books
+	priceSD float64 // standard deviation of that
 }
 
 // Fit makes a model of windows that were measured with the same service and load. Windows without a
@@ -22,7 +23,7 @@ func Fit(ws ...Window) *Model {
 	for _, w := range ws {
 		m.windows = append(m.windows, study(w, m.cached))
 	}
-	m.price = price(m.windows)
+	m.price, m.priceSD = price(m.windows)
 	return m
 }
 
@@ -36,7 +37,7 @@ func cached(ws []Window) float64 {
 	sum, weights := 0.0, 0.0
 	for i := range ws {
 		n, counted := float64(len(ws[i].Cycles)), ws[i].counted()
-		if by := counted - ws[i].Alloc/n; !math.IsNaN(by) {
+		if by := counted - ws[i].Alloc/n; !math.IsNaN(by) && ws[i].Left == 0 {
 			weight := n * n / (counted * counted) // the window begins and ends within a cycle
 			sum += weight * by / classes(counted)
 			weights += weight
@@ -62,24 +63,29 @@ const (
 	priceSpread = 0.2 // standard deviation over workloads
 )
 
-// price regresses the CPU time of a request on its collections' CPU time, if settings differ enough.
-func price(ws []*facts) float64 {
-	var xs, ys []float64
+// price is what a collection costs by what is booked for it, with its standard deviation: that of workloads in general, and what
+// a regression of the CPU time of a request on its collections' adds. The noise of launches says how much that is.
+func price(ws []*facts) (price, sd float64) {
+	var xs, ys, noise []float64
 	for _, w := range ws {
 		if x, y := w.GCCPU/w.Requests, w.CPU/w.Requests; x > 0 && y > 0 {
-			xs, ys = append(xs, x), append(ys, y)
+			xs, ys, noise = append(xs, x), append(ys, y), append(noise, launchCPU*y/math.Sqrt(w.launches()))
 		}
 	}
-	if len(xs) < 2 || slices.Max(xs) < 1.5*slices.Min(xs) {
-		return 0
-	}
+	prior := 1 / (priceSpread * priceSpread)
 	mx, my := mean(xs), mean(ys)
-	xy, xx := 0.0, 0.0
+	xy, xx, variance := 0.0, 0.0, 0.0
 	for i := range xs {
 		xy += (xs[i] - mx) * (ys[i] - my)
 		xx += (xs[i] - mx) * (xs[i] - mx)
+		variance += (xs[i] - mx) * (xs[i] - mx) * noise[i] * noise[i]
 	}
-	return min(max(xy/xx, leastPrice), mostPrice)
+	if len(xs) < 2 || xx == 0 {
+		return usualPrice, priceSpread
+	}
+	weight := xx * xx / variance
+	price = (prior*usualPrice + weight*xy/xx) / (prior + weight)
+	return min(max(price, leastPrice), mostPrice), 1 / math.Sqrt(prior+weight)
 }
 
 func mean(xs []float64) (m float64) {
@@ -142,7 +148,7 @@ func (m *Model) never(f *facts, s Setting) Prediction {
 	peak := s.scale()/f.scale()*mean(f.live) + f.allocated()*float64(len(f.Cycles))/f.launches()
 	p := Prediction{Setting: s, Doubts: f.doubts(s, &replayed{}, 0, math.Inf(1))}
 	sd := f.spreads(p.Doubts, &replayed{})
-	p.CPU = around((f.CPU-m.priceOf(f)*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceError()*f.GCCPU/f.CPU))
+	p.CPU = around((f.CPU-m.priceOf(f)*f.GCCPU)/f.Requests, math.Hypot(sd.cpu, m.priceSD*f.GCCPU/f.CPU))
 	p.HeapPeak = around(peak, sd.heap)
 	p.RSSPeak = around(f.RSSPeak+(peak-f.heapPeak())*(1+f.slope), sd.rss)
 	return p
@@ -150,7 +156,7 @@ func (m *Model) never(f *facts, s Setting) Prediction {
 
 // work is how much more than in the window is marked in a collection.
 func (f *facts) work(s Setting) float64 {
-	live := mean(f.live)
+	live := max(mean(f.live), leastRunway)
 	return (s.scale()/f.scale()*live + f.stacks) / (live + f.stacks)
 }
 
@@ -165,7 +171,7 @@ func (f *facts) allocated() float64 { return f.whole.bytes * f.bytes }
 // from predicts a setting from one window, and the bytes from one collection to the next.
 func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	if math.IsInf(s.GOGC, 1) && s.Limit == 0 {
-		return m.never(f, s), f.Alloc
+		return m.never(f, s), f.Alloc / f.launches()
 	}
 	k := f.work(s)
 	r := f.replay(s)
@@ -173,9 +179,12 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	k *= r.slower
 	n := float64(len(f.Cycles))
 	cycles := n * m.alloc(f.allocated()) / m.alloc(bytes)
+	if f.Left > 0 && f.Alloc > 0 {
+		cycles = f.Alloc / m.alloc(bytes)
+	}
 	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
 	p := Prediction{Setting: s, Limited: r.limited > 0.5}
-	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || k*cycles/n*f.GCCPU > 0.5*f.Procs*f.Elapsed
+	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || f.limited(k*cycles/n)
 	if p.Spiral && mark > 0 {
 		cycles = min(cycles, f.Elapsed/mark)
 	}
@@ -193,7 +202,7 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
 	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
-	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, min(m.priceError()*math.Abs(gc-f.GCCPU)/cpu, mostPriceError)))
+	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, min(m.priceSD*math.Abs(gc-f.GCCPU)/cpu, mostPriceError)))
 	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
 	p.RSSPeak = around(rss, math.Hypot(sd.rss, some*peak/rss))
 	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))
@@ -203,6 +212,20 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 // scavenged is which part of a limit is mapped at most: beyond, the runtime returns free memory at once
 // (reduceExtraPercent of runtime/mgcscavenge.go).
 const scavenged = 0.953
+
+// limited reports whether the runtime's limiter (runtime/mgclimit.go) would hold collection back, if it takes so many times the
+// CPU time of the window: more than half of what Ps are busy with, idle Ps and their marking not counted.
+func (f *facts) limited(times float64) bool {
+	idle := 0.0
+	for i := range f.Cycles {
+		idle += f.Cycles[i].Idle
+	}
+	gc, beside := times*(f.GCCPU-idle), f.CPU-f.GCCPU
+	if beside > 0 {
+		return gc > beside
+	}
+	return gc > 0.5*f.Procs*f.Elapsed // the CPU time is not known, or the runtime's clock counted waiting for a CPU
+}
 
 const (
 	spiralRoom  = 0.05 // the goal is so little above the marked heap
@@ -216,22 +239,12 @@ const mostPriceError = 0.7
 // its clock is that of the wall.
 const mostShare = 0.9
 
+// priceOf is the price in a window.
 func (m *Model) priceOf(f *facts) float64 {
-	price := usualPrice
-	if m.price > 0 {
-		price = m.price
-	}
-	if most := mostShare * f.CPU / f.GCCPU; price > most {
+	if most := mostShare * f.CPU / f.GCCPU; m.price > most {
 		return most
 	}
-	return price
-}
-
-func (m *Model) priceError() float64 {
-	if m.price > 0 {
-		return priceSpread / 2
-	}
-	return priceSpread
+	return m.price
 }
 
 func (f *facts) meanOf(x func(*Cycle) float64) float64 {

@@ -159,14 +159,22 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// A second setting tells what a collection costs beside what the runtime books.
+// A second setting tells what a collection costs beside what the runtime books, the more the more collection and launches
+// there are.
 func TestPrice(t *testing.T) {
-	one := Fit(service.run(Setting{GOGC: 100}, 1))
-	two := Fit(service.run(Setting{GOGC: 100}, 1), service.run(Setting{GOGC: 400}, 2))
-	if math.Abs(two.price-1.2) > 0.05 {
-		t.Errorf("a collection costs %.2f times what is booked, want 1.2", two.price)
+	p := service
+	p.cost = 2e-9
+	run := func(gogc float64, launches int) Window {
+		w := p.run(Setting{GOGC: gogc}, 1)
+		w.CPU += 0.3 * w.GCCPU // 1.5 in all
+		w.Launches = launches
+		return w
 	}
-	wide, narrow := one.Predict(Setting{GOGC: 30}).CPU, two.Predict(Setting{GOGC: 30}).CPU
+	one, two, many := Fit(run(100, 1)), Fit(run(100, 1), run(400, 1)), Fit(run(100, 25), run(400, 25))
+	if one.price != usualPrice || two.price < 1.15 || many.price < two.price+0.05 || many.price > 1.52 {
+		t.Errorf("a collection costs %.2f, %.2f and %.2f times what is booked, want 1.5 at last", one.price, two.price, many.price)
+	}
+	wide, narrow := one.Predict(Setting{GOGC: 50}).CPU, many.Predict(Setting{GOGC: 50}).CPU
 	if narrow.Hi/narrow.Lo >= wide.Hi/wide.Lo {
 		t.Errorf("the interval is %v with two settings, and %v with one", narrow, wide)
 	}

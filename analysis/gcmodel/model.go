@@ -41,6 +41,7 @@ func (c *Cycle) live() float64 { return max(c.Marked-(c.End-c.Trigger), 0) }
 type Window struct {
 	Setting
 	Cycles   []Cycle // those that ended in the window and were not forced, in order
+	Left     int     // collections that are not in Cycles though what was allocated before them is in Alloc
 	Launches int     // that were put together, each with a window of its own; 0 means 1
 	Requests float64 // of the window; 1 if there is no load, so that all is of the window as a whole
 	Elapsed  float64 // seconds
@@ -69,7 +70,7 @@ type Prediction struct {
 	RSSPeak  Estimate // bytes
 	Marking  Estimate // share of time in which a collection is under way
 	Limited  bool     // the limit sets the heap's goal in most cycles, and not GOGC
-	Spiral   bool     // collections follow each other without a pause, or reach the runtime's CPU limiter (half of all CPUs)
+	Spiral   bool     // collections follow each other without a pause, or reach the runtime's CPU limiter
 	Doubts   []Doubt  // why it may be wrong, beside the usual error
 }
 

@@ -64,7 +64,7 @@ func study(w Window, cached float64) *facts {
 		if i > 0 {
 			span = c.Goal - w.Cycles[i-1].Marked
 		}
-		recent := slices.Max(f.wanted[max(0, i-4):])
+		recent := slices.Max(f.wanted[max(0, i-5):max(i, 1)]) // what the cycles before it asked for
 		switch {
 		case c.Goal == 0 || span <= 0:
 			runway = recent
@@ -152,7 +152,7 @@ func ratio(a, b, lo, hi float64) float64 {
 }
 
 // stacks works out from the goals what stacks and globals count in them: goal = marked +
-// (marked + stacks)·GOGC/100. It is 0 where GOGC did not set the goal.
+// (marked + stacks)·GOGC/100. It is 0 where GOGC did not set the goal: under a limit that may have.
 func stacks(w *Window) float64 {
 	g := w.GOGC / 100
 	if g == 0 || math.IsInf(g, 1) {
@@ -161,11 +161,11 @@ func stacks(w *Window) float64 {
 	var all []float64
 	for i := 1; i < len(w.Cycles); i++ {
 		marked, goal := w.Cycles[i-1].Marked, w.Cycles[i].Goal
-		if goal > 1.1*heapMinimum*g && goal > marked {
+		if limited := w.Limit > 0 && goal+w.Overhead > 0.9*w.Limit; goal > 1.1*heapMinimum*g && goal > marked && !limited {
 			all = append(all, (goal-marked)/g-marked)
 		}
 	}
-	if len(all) == 0 || w.Limit > 0 {
+	if 2*len(all) < len(w.Cycles) {
 		return 0
 	}
 	slices.Sort(all)

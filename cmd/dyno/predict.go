@@ -71,7 +71,7 @@ sizes to the byte). Without --requests, its figures are per minute:
 	fs.StringVar(&o.group, "group", "", "the other `levels`, such as rev=main, if the run varies more than GOGC and GOMEMLIMIT (default the baseline's)")
 	fs.StringVar(&o.gctrace, "gctrace", "", "predict from the log `file` of a program that ran with GODEBUG=gctrace=1; - is standard input")
 	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests answered during the log")
-	fs.DurationVar(&o.duration, "duration", 0, "`time` in which --requests were answered, if not that of the log")
+	fs.DurationVar(&o.duration, "duration", 0, "`time` in which --requests were answered, if not that of the log; of several processes the sum")
 	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, if dyno did not set it (default 100)")
 	fs.StringVar(&o.limitWas, "limit-was", "", "`value` of GOMEMLIMIT that was in force (default none)")
 	o.format.flags(fs, "format of the result: text, json or html", "text", "json", "html")

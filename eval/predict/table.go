@@ -39,19 +39,23 @@ func (r *row) guide() float64 {
 	return was * known(r.base.GOGC) / known(r.real.GOGC)
 }
 
+// always are doubts with which nothing is said of a prediction.
+var always = []string{"few-cycles", "small-heap", "phases", "clamped", "no-overhead"}
+
 // sort is the table in which a figure of a row counts.
 func (r *row) sort(figure string) string {
-	for _, d := range r.Doubts {
-		if d != "near-cliff" && d != "no-bytes" && (d != "short-marks" || figure == "GC CPU") {
-			return "flagged"
-		}
-	}
-	if r.again {
-		return "same again"
+	has := func(doubts ...string) bool {
+		return slices.ContainsFunc(r.Doubts, func(d string) bool { return slices.Contains(doubts, d) })
 	}
 	switch {
-	case slices.Contains(r.Doubts, "near-cliff") || r.Spiral:
+	case has(always...), has("short-marks") && figure == "GC CPU":
+		return "flagged"
+	case has("near-cliff") || r.Spiral:
 		return "near the cliff"
+	case has("much-gc", "far-away"):
+		return "flagged"
+	case r.again:
+		return "same again"
 	case r.Limited:
 		return "limits"
 	}
@@ -64,6 +68,9 @@ func errorOf(e estimate, real float64) float64 { return 100 * (known(e.Value)/re
 func covered(e estimate, real float64) bool { return known(e.Lo) <= real && real <= known(e.Hi) }
 
 func printRows(w io.Writer, x workload, rows []row) {
+	if len(rows) == 0 {
+		return
+	}
 	b := rows[0].base
 	const mib = 1 << 20
 	fmt.Fprintf(w, "\n%s: %d collections of a live heap of %.1f MiB, peaks %.0f (heap) and %.0f MiB (resident), collection %.0f %% of the CPU time\n",
@@ -94,14 +101,18 @@ func printRows(w io.Writer, x workload, rows []row) {
 func conclude(w io.Writer, goals *program.Goals, rows []row) {
 	fmt.Fprintf(w, "\nerrors without their sign, in percent; covered: by the interval of 90 %%\n")
 	fmt.Fprintf(w, "  %-15s %-12s %4s %8s %8s %8s %9s\n", "", "", "n", "median", "90th", "largest", "covered")
-	all := map[string][]float64{}
+	all, inside, of := map[string][]float64{}, map[string]int{}, map[string]int{}
 	for _, sort := range []string{"same again", "GOGC", "limits", "near the cliff", "flagged"} {
 		for _, f := range figures {
 			var errs []float64
 			in := 0
 			for i := range rows {
 				if r := &rows[i]; r.sort(f.name) == sort {
-					errs = append(errs, math.Abs(errorOf(f.estimate(r), f.real(r))))
+					e := math.Abs(errorOf(f.estimate(r), f.real(r)))
+					if math.IsNaN(e) { // nothing was predicted, or measured
+						e = math.Inf(1)
+					}
+					errs = append(errs, e)
 					if covered(f.estimate(r), f.real(r)) {
 						in++
 					}
@@ -112,6 +123,8 @@ func conclude(w io.Writer, goals *program.Goals, rows []row) {
 			}
 			slices.Sort(errs)
 			all[sort+f.name] = errs
+			inside[sort] += in
+			of[sort] += len(errs)
 			fmt.Fprintf(w, "  %-15s %-12s %4d %8.1f %8.1f %8.1f %8.0f%%\n", sort, f.name, len(errs), quantile(errs, 0.5), quantile(errs, 0.9), errs[len(errs)-1], 100*float64(in)/float64(len(errs)))
 		}
 	}
@@ -136,6 +149,20 @@ func conclude(w io.Writer, goals *program.Goals, rows []row) {
 		both := slices.Sorted(slices.Values(slices.Concat(gogc, limit)))
 		judge(goals, fmt.Sprintf("%s: 90th percentile at most %.0f %%", f.name, f.p90), both, 0.9, f.p90)
 	}
+	for _, sort := range []string{"GOGC", "limits", "near the cliff"} {
+		coverage(goals, sort, inside[sort], of[sort])
+	}
+}
+
+// coverage judges how many of all intervals of a table contain what was measured.
+func coverage(goals *program.Goals, sort string, inside, of int) {
+	goal := sort + ": 87 to 93 % of the intervals contain it"
+	if of == 0 {
+		goals.Blank(goal)
+		return
+	}
+	share := 100 * float64(inside) / float64(of)
+	goals.Judge(goal, fmt.Sprintf("%.0f %% of %d", share, of), share >= 87 && share <= 93)
 }
 
 func judge(goals *program.Goals, goal string, errs []float64, q, most float64) {

@@ -111,6 +111,7 @@ func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.
 			w.GCCPU += (c.CPU() + c.Idle).Seconds()
 		}
 	}
+	w.Left = len(cs) - 1 - len(w.Cycles)
 	last := &cs[len(cs)-1]
 	w.Elapsed = (last.Start + last.Wall() - cs[0].Start - cs[0].Wall()).Seconds()
 	w.Alloc = allocated(cycles, func(i int) bool { return cs[i].N == cs[i-1].N+1 }) / float64(len(cycles)) * float64(len(cycles)-1)

@@ -37,6 +37,7 @@ func pooled(of []Window) Window {
 	for i := range of {
 		all.Cycles = append(all.Cycles, of[i].Cycles...)
 		all.Trials = append(all.Trials, of[i].Trials...)
+		all.Left += of[i].Left
 	}
 	all.Requests = sum(each(func(w *Window) float64 { return w.Requests }))
 	all.Elapsed = sum(each(func(w *Window) float64 { return w.Elapsed }))

@@ -38,7 +38,8 @@ func (rd *reader) window(r *dyno.Result, told gcmodel.Setting) (gcmodel.Window, 
 		idle += cycles[i].Idle
 	}
 	rd.collections += len(cs)
-	rd.left += len(cs) - len(w.Cycles)
+	w.Left = len(cs) - len(w.Cycles)
+	rd.left += w.Left
 	w.Requests = w.Elapsed / 60
 	if rd.Per == Request {
 		w.Requests = requests(r)

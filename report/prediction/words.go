@@ -86,7 +86,7 @@ func (t *table) footnotes() (lines []string) {
 	}
 	lines = append(lines, "GC CPU includes marking by idle CPUs, unlike in reports of runs.")
 	if t.spiral {
-		lines = append(lines, "spiral: collections run back to back, or take half of all CPUs.")
+		lines = append(lines, "spiral: collections run back to back, or take more CPU time than the program.")
 	}
 	if t.limited {
 		lines = append(lines, "limited: GOMEMLIMIT sets the heap size, not GOGC.")
@@ -116,7 +116,7 @@ func note(f *predict.Forecast, n *predict.Note) string {
 	case predict.Forced:
 		return fmt.Sprintf("%d of %s were forced by runtime.GC; they are left out, and occur with every setting.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Periodic:
-		return fmt.Sprintf("%d of %s ran because two minutes had passed; they are left out, and occur with every setting.", n.N, layout.Count(n.Of, "collection"))
+		return fmt.Sprintf("%d of %s ran because two minutes had passed; they are left out, and are fewer with a lower GOGC.", n.N, layout.Count(n.Of, "collection"))
 	case predict.Others:
 		return fmt.Sprintf("Not included: %s (consider: --group).", layout.Clean(words.List(n.Said)))
 	case predict.Processes:

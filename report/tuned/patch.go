@@ -51,7 +51,7 @@ func Patches(name string, s dyno.Setting, why string) []Patch {
 	return []Patch{
 		{"env", "service.env", comment + lines("%s=%s")},
 		{"docker", "Dockerfile.append", comment + lines("ENV %s=%s")},
-		{"kubernetes", "kubernetes.yaml", comment + "# strategic merge patch: kubectl patch deployment NAME --patch-file kubernetes.yaml\n" + k8s},
+		{"kubernetes", "kubernetes.yaml", comment + "# strategic merge patch: kubectl patch deployment NAME --patch-file kubernetes.yaml\n# name below has to be that of the container in the deployment\n" + k8s},
 		{"systemd", "10-dyno.conf", comment + "# drop-in: /etc/systemd/system/NAME.service.d/10-dyno.conf\n" + systemd},
 	}
 }

@@ -132,6 +132,20 @@ func (r *Report) foretold() *layout.Section {
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
+// common is the candidate with a share of the reserved memory as its limit, today's included; nil if there is none.
+func (r *Report) common(ratio, gogc float64) *tune.Candidate {
+	today := tune.Candidate{Setting: r.Problem.Today, Collector: r.Collector, Ratio: ratio, Prediction: &r.Today}
+	if gogc == r.Collector.GOGC && r.Model != nil && r.Collector.Limit == tune.LimitOf(ratio, r.Reserved) {
+		return &today
+	}
+	for _, c := range r.Candidates {
+		if c.Ratio == ratio && c.Collector.GOGC == gogc {
+			return c
+		}
+	}
+	return nil
+}
+
 // ratios are the common guesses inside a container's limit.
 func (r *Report) ratios() *layout.Section {
 	if r.Reserved == 0 {
@@ -141,11 +155,10 @@ func (r *Report) ratios() *layout.Section {
 	idle := 0
 	for _, ratio := range tune.CommonRatios {
 		for _, gogc := range []float64{r.Collector.GOGC, gcmodel.Off} {
-			i := slices.IndexFunc(r.Candidates, func(c *tune.Candidate) bool { return c.Ratio == ratio && c.Collector.GOGC == gogc })
-			if i < 0 || r.Candidates[i].Prediction == nil || gogc == gcmodel.Off && seen(g, r.Candidates[i]) {
+			c := r.common(ratio, gogc)
+			if c == nil || c.Prediction == nil || gogc == gcmodel.Off && seen(g, c) {
 				continue
 			}
-			c := r.Candidates[i]
 			if !c.Prediction.Limited && !c.Prediction.Spiral && gogc != gcmodel.Off {
 				idle++
 				continue

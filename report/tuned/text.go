@@ -105,7 +105,7 @@ func (r *Report) second() string {
 	}
 	proof := fmt.Sprintf("Against %s, side by side in %s: %s.", r.Problem.Today, layout.Count(x.Blocks, "block"), r.proof(x))
 	if r.Why == tune.Allowed {
-		proof = fmt.Sprintf("Today's %s breaks %s; this is the best measured setting that keeps it. ", r.Problem.Today, constraints(r.brokenToday())) + proof
+		proof = fmt.Sprintf("Today's %s breaks %s; this is the best measured setting that keeps all constraints. ", r.Problem.Today, constraints(r.brokenToday())) + proof
 	}
 	return proof
 }
@@ -131,7 +131,7 @@ func (r *Report) proof(x *tune.Option) string {
 func (r *Report) brokenToday() (ts []dyno.Threshold) {
 	for _, x := range r.Rounds {
 		for _, j := range x.Table.Thresholds {
-			if j.Setting == 0 && j.Outcome == compare.Failed && !slices.Contains(ts, j.Threshold) {
+			if j.Setting == 0 && tune.Broken(j) && !slices.Contains(ts, j.Threshold) {
 				ts = append(ts, j.Threshold)
 			}
 		}
@@ -351,8 +351,16 @@ func Chosen(r *Report, s tune.Stage, path string, columns int) string {
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(short(Changed(r.Problem.Today, c.Setting)), layout.Change(p.CPU.Value/today.CPU.Value),
 			layout.Change(p.RSSPeak.Value/today.RSSPeak.Value), signed(c.Gain.Value)+" "+interval(c.Gain.Lo, c.Gain.Hi))})
 	}
-	b.WriteString(layout.Fold(fmt.Sprintf("%s were predicted at %s and are in %s; to be measured:", layout.Count(len(r.Candidates), "setting"),
-		r.Made.Format("15:04:05"), path), "", "  ", columns))
+	for _, x := range r.Try {
+		if s == tune.StageCandidates {
+			g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(short(x.Levels), "?", "?", "not predicted")})
+		}
+	}
+	head := fmt.Sprintf("Predictions of %s were written to %s at %s. To be measured:", layout.Count(len(r.Candidates), "setting"), path, r.Made.Format("15:04:05"))
+	if r.Model == nil {
+		head = "No collection was measured, so nothing is predicted. Some values of GOGC are measured:"
+	}
+	b.WriteString(layout.Fold(head, "", "  ", columns))
 	if len(g.Rows) > 0 {
 		g.Text(&b, false)
 	}
@@ -368,7 +376,7 @@ func Planned(p tune.Problem) string {
 		fmt.Fprintf(&b, "subject to: %s\n", constraints(p.Limits()))
 	}
 	fmt.Fprintf(&b, "a change must gain %s\n", percent(p.Margin))
-	tried := "GOGC from 25 to 1600"
+	tried := "GOGC from 15 to 1600"
 	if p.Reserved > 0 {
 		tried += fmt.Sprintf("; limits of 50 to 95%% of the reserved %s, also with GOGC=off", dyno.Size(p.Reserved))
 	}

@@ -42,7 +42,7 @@ func (p *Problem) grid() (cs []*Candidate) {
 		if limit != p.Collector.Limit {
 			levels = append(levels, dyno.Level{Factor: "GOMEMLIMIT", Value: spellLimit(limit)})
 		}
-		c := &Candidate{Setting: with(p.Today, levels...), Ratio: ratio, Collector: gcmodel.Setting{GOGC: gogc, Limit: limit}}
+		c := &Candidate{Setting: With(p.Today, levels...), Ratio: ratio, Collector: gcmodel.Setting{GOGC: gogc, Limit: limit}}
 		same := func(x *Candidate) bool { return x.Setting.String() == c.Setting.String() }
 		if i := slices.IndexFunc(cs, same); i >= 0 {
 			cs[i].Ratio = ratio
@@ -66,11 +66,11 @@ func (p *Problem) grid() (cs []*Candidate) {
 		if limit == 0 {
 			continue
 		}
-		with := []float64{200, 400, gcmodel.Off}
-		if !slices.Contains(with, p.Collector.GOGC) {
-			with = append(with, p.Collector.GOGC)
+		beside := []float64{200, 400, gcmodel.Off}
+		if !slices.Contains(beside, p.Collector.GOGC) {
+			beside = append(beside, p.Collector.GOGC)
 		}
-		for _, gogc := range with {
+		for _, gogc := range beside {
 			add(gogc, limit, ratio)
 		}
 	}
@@ -96,8 +96,8 @@ func spellLimit(bytes float64) string {
 	return dyno.Size(bytes).String()
 }
 
-// with is a setting with levels added, or in the place of its own of these factors.
-func with(s dyno.Setting, levels ...dyno.Level) dyno.Setting {
+// With is a setting with levels added, or in the place of its own of these factors.
+func With(s dyno.Setting, levels ...dyno.Level) dyno.Setting {
 	s = slices.Clone(s)
 	for _, l := range levels {
 		if i := slices.IndexFunc(s, func(x dyno.Level) bool { return x.Factor == l.Factor }); i >= 0 {

@@ -38,9 +38,9 @@ type Headroom struct {
 // HeadroomSettings are today's and the recommended setting in each case.
 func (o *Outcome) HeadroomSettings(cases []Case) (settings []dyno.Setting) {
 	for _, c := range cases {
-		settings = append(settings, with(o.Problem.Today, c.Levels...))
+		settings = append(settings, With(o.Problem.Today, c.Levels...))
 		if o.Best != nil {
-			settings = append(settings, with(o.Best.Setting, c.Levels...))
+			settings = append(settings, With(o.Best.Setting, c.Levels...))
 		}
 	}
 	return settings
@@ -58,11 +58,11 @@ func (o *Outcome) Headrooms(cases []Case, m Measured) (hs []Headroom) {
 	for _, c := range cases {
 		nan := math.NaN()
 		h := Headroom{Case: c, Gain: nan, Lo: nan, Hi: nan}
-		today := with(o.Problem.Today, c.Levels...)
+		today := With(o.Problem.Today, c.Levels...)
 		base, failed := at(today)
 		h.Today, h.TodayFailed = base.Values, failed
 		if o.Best != nil {
-			best := with(o.Best.Setting, c.Levels...)
+			best := With(o.Best.Setting, c.Levels...)
 			x, failed := at(best)
 			h.Best, h.BestFailed = x.Values, failed
 			r := Round{Settings: []dyno.Setting{today, best}, Table: &compare.Table{Settings: []compare.Setting{base}}}

@@ -25,7 +25,7 @@ func TestSchedule(t *testing.T) {
 	e := &dyno.Experiment{Subject: dyno.Subject{Binary: "svc"}, Repeats: 9, Load: dyno.Load{Requests: 100}, Profile: []string{"cpu"}, Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"1", "2"}}}}
 	s := Schedule{Total: time.Minute}
 	p := problem(t, "100", "", "rss_peak < 1GiB")
-	plan := s.Plan(Common(e), &p, StageCandidates, []dyno.Setting{p.Today, with(p.Today, dyno.Level{Factor: "GOGC", Value: "200"})})
+	plan := s.Plan(Common(e), &p, StageCandidates, []dyno.Setting{p.Today, With(p.Today, dyno.Level{Factor: "GOGC", Value: "200"})})
 	if plan.Load.Duration != 0 || plan.Load.Requests != 100 || len(plan.Profile) > 0 || !plan.Sequential() || len(plan.Thresholds) != 1 {
 		t.Errorf("plan %+v", plan)
 	}

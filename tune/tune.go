@@ -135,7 +135,7 @@ func Run(ctx context.Context, p Problem, h Hands) (*Outcome, error) {
 	o.Candidates, o.Today = o.predict(o.Model)
 	chosen := choose(o.Candidates, o.most(), &o.Today)
 	for _, t := range p.Try {
-		chosen = append(chosen, &Candidate{Setting: with(p.Today, t.Levels...), Axis: t.Axis, Collector: p.Collector})
+		chosen = append(chosen, &Candidate{Setting: With(p.Today, t.Levels...), Axis: t.Axis, Collector: p.Collector})
 	}
 	if len(chosen) == 0 {
 		o.conclude()

@@ -259,7 +259,7 @@ func (t *tuner) extras(trial dyno.Trial) error {
 	}
 	for _, x := range t.problem.Try {
 		e := *t.plan
-		e.Settings = []dyno.Setting{t.problem.Today, slices.Concat(t.problem.Today, x.Levels)}
+		e.Settings = []dyno.Setting{t.problem.Today, tune.With(t.problem.Today, x.Levels...)}
 		if err := lab.Check(&e); err != nil {
 			return flags.Mistakef("--try: %w", err)
 		}

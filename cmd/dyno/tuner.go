@@ -67,6 +67,9 @@ func (t *tuner) tune() (err error) {
 		return err
 	}
 	t.hands = hands
+	if err := t.buildExtras(); err != nil { // before anything is measured
+		return errors.Join(err, release())
+	}
 	o, err := tune.Run(t.cmd.Context(), t.problem, tune.Hands{
 		Fit:       func(ws []gcmodel.Window) tune.Model { return gcmodel.Fit(ws...) },
 		Measure:   t.measure,
@@ -78,6 +81,20 @@ func (t *tuner) tune() (err error) {
 	}
 	r.Interrupted = err != nil
 	return errors.Join(err, t.conclude(r, err), release())
+}
+
+// buildExtras builds the programs of --try, but for pgo, whose profile is yet to be taken.
+func (t *tuner) buildExtras() error {
+	settings := []dyno.Setting{t.problem.Today}
+	for _, x := range t.problem.Try {
+		if x.Axis != "pgo" {
+			settings = append(settings, tune.With(t.problem.Today, x.Levels...))
+		}
+	}
+	if len(settings) == 1 {
+		return nil
+	}
+	return prepare(t.cmd, t.hands, t.Plan(t.plan, &t.problem, tune.StageCandidates, settings))
 }
 
 func (t *tuner) report(o *tune.Outcome) *tuned.Report {

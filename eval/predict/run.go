@@ -151,7 +151,7 @@ settings: [%[4]s]
 repeat: %[5]d
 alone: true
 probes: {every: 50ms}
-load: {%[6]s, warmup: 1s, path: /}
+load: {%[6]s, warmup: 2s, path: /}
 `, x.name, b.service, x.live, strings.Join(settings, ", "), launches, load)
 	file := out + ".yaml"
 	if err := os.WriteFile(file, []byte(plan), 0o666); err != nil {

@@ -87,5 +87,4 @@ const (
 	NearCliff  Doubt = "near-cliff"  // the limit leaves less than 30 % of the live heap to allocate in
 	FarAway    Doubt = "far-away"    // the setting's heap is more than five times as large or small
 	NoOverhead Doubt = "no-overhead" // memory beside the heap is not known, which limits count, too
-	NoBytes    Doubt = "no-bytes"    // heap sizes are of whole MiB
 )

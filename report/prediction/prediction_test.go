@@ -216,7 +216,7 @@ func TestHTML(t *testing.T) {
 // Every doubt has a sentence of its own.
 func TestDoubts(t *testing.T) {
 	f := source(guide{}, 40, gcmodel.Setting{GOGC: 100}).Forecast(guide{}, predict.Question{GOGC: []float64{50, 100}})
-	all := []gcmodel.Doubt{gcmodel.FewCycles, gcmodel.SmallHeap, gcmodel.Phases, gcmodel.MuchGC, gcmodel.ShortMarks, gcmodel.Clamped, gcmodel.NearCliff, gcmodel.FarAway, gcmodel.NoOverhead, gcmodel.NoBytes}
+	all := []gcmodel.Doubt{gcmodel.FewCycles, gcmodel.SmallHeap, gcmodel.Phases, gcmodel.MuchGC, gcmodel.ShortMarks, gcmodel.Clamped, gcmodel.NearCliff, gcmodel.FarAway, gcmodel.NoOverhead}
 	f.Rows[0].Doubts = all
 	got := text(t, f, layout.Options{})
 	for i, d := range all {

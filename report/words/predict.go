@@ -13,7 +13,6 @@ var predictionDoubts = map[gcmodel.Doubt]string{
 	gcmodel.NearCliff:  "the limit leaves room for less than 30% of the live heap: slightly more load or live heap causes a spiral",
 	gcmodel.FarAway:    "the heap is more than five times as large or small as measured",
 	gcmodel.NoOverhead: "memory outside the heap counts towards the limit but is not known",
-	gcmodel.NoBytes:    "heap sizes are in whole MiB",
 }
 
 // PredictionDoubt says why a prediction may be wrong, without a capital and a full stop.

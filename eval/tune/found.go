@@ -24,7 +24,7 @@ func (b *bench) services() []service {
 			`concurrency: 4, method: POST, path: "/search?term=topic&cnn=on&bbc=on&nyt=on", expect: 200`},
 		{"hash", example("hash") + `, args: ["-addr", "{{.Addr}}", "-size", "1048576"], ready: /healthz`,
 			`concurrency: 4, path: /hash`},
-		{"httpbin", `package: github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0, args: ["-host", "{{.Host}}", "-port", "{{.Port}}"], ready: /status/200`,
+		{"httpbin", `module: github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0, args: ["-host", "{{.Host}}", "-port", "{{.Port}}"], ready: /status/200`,
 			`concurrency: 4, method: POST, path: /anything, body: '{"name":"dyno","values":[1,2,3,4]}'`},
 	}
 }

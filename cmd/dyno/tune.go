@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/gcmodel"
+	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report/tuned"
@@ -198,37 +199,20 @@ func (t *tuner) reserved(limit dyno.Size) (float64, error) {
 
 // today spells what the collector is told today: by the plan, or by dyno's own environment, which the service has, too.
 func (t *tuner) today(env map[string]string) error {
-	told := func(name, otherwise string) string {
-		if v, ok := env[name]; ok && v != "" {
-			return v
-		}
-		if v := os.Getenv(name); v != "" {
-			return v
-		}
-		return otherwise
+	p, told := &t.problem, map[string]string{}
+	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
+		told[name] = cmp.Or(env[name], os.Getenv(name))
 	}
-	p := &t.problem
-	gogc, limit := told("GOGC", "100"), told("GOMEMLIMIT", "off")
-	if p.Collector.GOGC = gcmodel.Off; gogc != "off" {
-		v, err := strconv.Atoi(gogc)
-		if err != nil {
-			return flags.Mistakef("GOGC=%s is not a number (want for example 100 or off)", gogc)
-		}
-		if v >= 0 {
-			p.Collector.GOGC = float64(v)
-		}
-	}
-	if limit != "off" {
-		size, err := dyno.ParseSize(limit)
-		if err != nil {
-			return flags.Mistakef("GOMEMLIMIT: %w", err)
-		}
-		p.Collector.Limit = float64(size)
+	gogc := cmp.Or(told["GOGC"], "100")
+	_, bad := predict.ParseGOGC(gogc)
+	var err error
+	if p.Collector, err = predict.SettingOf(told); cmp.Or(bad, err) != nil {
+		return flags.Mistakef("%w", cmp.Or(bad, err))
 	}
 	p.Today = slices.DeleteFunc(slices.Clone(t.baseline), func(l dyno.Level) bool { return l.Factor == "GOGC" || l.Factor == "GOMEMLIMIT" })
 	p.Today = append(p.Today, dyno.Level{Factor: "GOGC", Value: gogc})
 	if p.Collector.Limit > 0 || p.Reserved > 0 {
-		p.Today = append(p.Today, dyno.Level{Factor: "GOMEMLIMIT", Value: limit})
+		p.Today = append(p.Today, dyno.Level{Factor: "GOMEMLIMIT", Value: cmp.Or(told["GOMEMLIMIT"], "off")})
 	}
 	return nil
 }

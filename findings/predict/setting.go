@@ -13,9 +13,9 @@ import (
 // defaultGOGC is the runtime's.
 const defaultGOGC = 100
 
-// settingOf is what the runtime makes of the variables GOGC and GOMEMLIMIT. The error is that of a
+// SettingOf is what the runtime makes of the variables GOGC and GOMEMLIMIT. The error is that of a
 // limit with which a program would not start.
-func settingOf(env map[string]string) (s gcmodel.Setting, err error) {
+func SettingOf(env map[string]string) (s gcmodel.Setting, err error) {
 	s.GOGC = gogcOf(env["GOGC"])
 	s.Limit, err = limitOf(env["GOMEMLIMIT"])
 	return s, err

@@ -179,7 +179,7 @@ func groupOf(s dyno.Setting) string {
 // told is what the collector is told under a setting of the plan.
 func (rd *reader) told(s dyno.Setting) (gcmodel.Setting, error) {
 	t := rd.dir.Run.Plan.Trial(s)
-	told, err := settingOf(t.Subject.Env)
+	told, err := SettingOf(t.Subject.Env)
 	if rd.options.GOGC != nil {
 		told.GOGC = *rd.options.GOGC
 	}

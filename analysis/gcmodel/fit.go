@@ -214,17 +214,14 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 const scavenged = 0.953
 
 // limited reports whether the runtime's limiter (runtime/mgclimit.go) would hold collection back, if it takes so many times the
-// CPU time of the window: more than half of what Ps are busy with, idle Ps and their marking not counted.
+// CPU time of the window: half of all Ps, marking by idle ones not counted. The limiter leaves out idle Ps, too, but their time
+// is not known, and CPU time says nothing of it where threads wait for a CPU.
 func (f *facts) limited(times float64) bool {
 	idle := 0.0
 	for i := range f.Cycles {
 		idle += f.Cycles[i].Idle
 	}
-	gc, beside := times*(f.GCCPU-idle), f.CPU-f.GCCPU
-	if beside > 0 {
-		return gc > beside
-	}
-	return gc > 0.5*f.Procs*f.Elapsed // the CPU time is not known, or the runtime's clock counted waiting for a CPU
+	return times*(f.GCCPU-idle) > 0.5*f.Procs*f.Elapsed
 }
 
 const (

@@ -208,6 +208,9 @@ func TestPredictionsArePossible(t *testing.T) {
 	w.GCCPU = 1.4 * w.CPU
 	w.Filling = math.NaN()
 	m := Fit(w)
+	if least := m.Cliff(Off, 1); least > 2*(service.live+service.overhead) { // a clock that counts waiting makes no spiral
+		t.Errorf("the cliff is at %.1f MiB", least/MiB)
+	}
 	for _, s := range []Setting{{GOGC: 100}, {GOGC: 1600}, {Off, MiB, 0}, {Off, 60 * MiB, 0}, {GOGC: 0}} {
 		p := m.Predict(s)
 		for what, e := range map[string]Estimate{"collections": p.Cycles, "CPU": p.CPU, "heap peak": p.HeapPeak, "RSS peak": p.RSSPeak} {

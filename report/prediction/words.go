@@ -86,7 +86,7 @@ func (t *table) footnotes() (lines []string) {
 	}
 	lines = append(lines, "GC CPU includes marking by idle CPUs, unlike in reports of runs.")
 	if t.spiral {
-		lines = append(lines, "spiral: collections run back to back, or take more CPU time than the program.")
+		lines = append(lines, "spiral: collections run back to back, or take half of all CPUs.")
 	}
 	if t.limited {
 		lines = append(lines, "limited: GOMEMLIMIT sets the heap size, not GOGC.")

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -95,23 +94,13 @@ func measure(ctx context.Context, o options, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "dyno-eval-leak-")
+	p, err := program.NewPlace(ctx, programName, o.out, o.dyno)
+	defer os.RemoveAll(p.Temp)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	b := &bench{options: o, w: w, dir: temp, root: root, goals: program.Goals{W: w, Width: 62}}
-	if o.out != "" {
-		if b.dir, err = filepath.Abs(o.out); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
-		return err
-	}
+	b := &bench{options: o, w: w, dir: p.Dir, root: root, goals: program.Goals{W: w, Width: 62}}
+	b.dyno = p.Dyno
 	if err := readSource(root); err != nil {
 		return err
 	}

@@ -98,23 +98,13 @@ type bench struct {
 }
 
 func measure(ctx context.Context, o options, chosen []workload, w io.Writer) error {
-	temp, err := os.MkdirTemp("", "dyno-eval-predict-")
+	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
+	defer os.RemoveAll(p.Temp)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	b := &bench{options: o, dir: temp}
-	if o.keep != "" {
-		if b.dir, err = filepath.Abs(o.keep); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
-		return err
-	}
+	b := &bench{options: o, dir: p.Dir}
+	b.dyno = p.Dyno
 	root, err := program.Root(ctx)
 	if err != nil {
 		return err

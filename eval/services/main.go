@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -79,23 +78,13 @@ type bench struct {
 }
 
 func measure(ctx context.Context, o options, chosen []service, w io.Writer) error {
-	temp, err := os.MkdirTemp("", "dyno-eval-services-")
+	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
+	defer os.RemoveAll(p.Temp)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	b := &bench{options: o, dir: temp, temp: temp}
-	if o.keep != "" {
-		if b.dir, err = filepath.Abs(o.keep); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
-		return err
-	}
+	b := &bench{options: o, dir: p.Dir, temp: p.Temp}
+	b.dyno = p.Dyno
 	if err := b.findTools(ctx); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // kept asks how often a change is recommended where today's setting is the best: by the price of memory, which is
-// chosen so that no setting of a grid has a lesser sum.
+// chosen so that no setting of a grid has a smaller sum.
 func (b *bench) kept(ctx context.Context, goals *program.Goals) error {
 	total, blocks := cmp.Or(b.total, 40*time.Second), cmp.Or(b.blocks, 3)
 	n, wrong := 0, 0
@@ -72,7 +72,8 @@ func (b *bench) kept(ctx context.Context, goals *program.Goals) error {
 	return nil
 }
 
-// prices are those of memory at which no other setting of the grid has a lesser sum; lo is not below hi if there is none.
+// prices returns the range of prices of memory at which no other setting of the grid has a smaller sum. Without such a
+// range, lo is not below hi.
 func (g *grid) prices(today int) (lo, hi float64) {
 	lo, hi = 0.01, 20
 	for _, other := range g.gogcs {

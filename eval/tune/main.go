@@ -15,7 +15,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -56,23 +55,13 @@ type bench struct {
 }
 
 func measure(ctx context.Context, o options) error {
-	temp, err := os.MkdirTemp("", "dyno-eval-tune-")
+	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
+	defer os.RemoveAll(p.Temp)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	b := &bench{options: o, dir: temp}
-	if o.keep != "" {
-		if b.dir, err = filepath.Abs(o.keep); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
-		return err
-	}
+	b := &bench{options: o, dir: p.Dir}
+	b.dyno = p.Dyno
 	if b.root, err = program.Root(ctx); err != nil {
 		return err
 	}

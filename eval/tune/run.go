@@ -167,7 +167,7 @@ func (g *grid) ratios(gogc, by int) (cpu, memory float64) {
 	return median(g.cpu[i], g.cpu[j]), median(g.memory[i], g.memory[j])
 }
 
-// median is that of quotients; NaN if there is none.
+// median returns the median of the quotients xs/ys, and NaN without one.
 func median(xs, ys []float64) float64 {
 	var qs []float64
 	for i := range xs {

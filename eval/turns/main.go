@@ -119,24 +119,14 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "dyno-eval-turns-")
+	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
+	defer os.RemoveAll(p.Temp)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	b := &bench{options: o, w: w, goals: program.Goals{W: w, Width: 64}, dir: temp, temp: temp,
+	b := &bench{options: o, w: w, goals: program.Goals{W: w, Width: 64}, dir: p.Dir, temp: p.Temp,
 		root: root, service: filepath.Join(root, "eval/turns/service")}
-	if o.keep != "" {
-		if b.dir, err = filepath.Abs(o.keep); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(b.dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if b.dyno, err = program.Dyno(ctx, o.dyno, temp); err != nil {
-		return err
-	}
+	b.dyno = p.Dyno
 	fmt.Fprintln(w, program.Machine())
 	for _, part := range []struct {
 		name string

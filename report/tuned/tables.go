@@ -132,7 +132,8 @@ func (r *Report) foretold() *layout.Section {
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
-// common is the candidate with a share of the reserved memory as its limit, today's included; nil if there is none.
+// common returns the candidate whose limit is a share of the reserved memory, which may be today's setting. It returns nil
+// if there is none.
 func (r *Report) common(ratio, gogc float64) *tune.Candidate {
 	today := tune.Candidate{Setting: r.Problem.Today, Collector: r.Collector, Ratio: ratio, Prediction: &r.Today}
 	if gogc == r.Collector.GOGC && r.Model != nil && r.Collector.Limit == tune.LimitOf(ratio, r.Reserved) {

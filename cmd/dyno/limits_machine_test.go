@@ -124,12 +124,12 @@ func TestMachineLimitCPU(t *testing.T) {
 	if throttled < 0.5 { // others use the CPUs, so that it seldom gets as much as its limit
 		return
 	}
-	for _, w := range tenth.Why {
-		if w.Metric == "p99-sec" && len(w.Causes) > 0 && w.Causes[0].Class == "the CPU limit" {
+	for _, w := range tenth.Why { // p99 has a reason only where its change is sure, which takes a quiet machine
+		if (w.Metric == "req/s" || w.Metric == "p99-sec") && len(w.Causes) > 0 && w.Causes[0].Class == "the CPU limit" {
 			return
 		}
 	}
-	t.Errorf("p99 %v → %v, and why is %+v", none.Values["p99-sec"].Center, tenth.Values["p99-sec"].Center, tenth.Why)
+	t.Errorf("%v → %v requests a second, and why is %+v", none.Values["req/s"].Center, tenth.Values["req/s"].Center, tenth.Why)
 }
 
 // However dyno ends, no control group is left, nor a process in it.

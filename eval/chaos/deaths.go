@@ -229,7 +229,7 @@ func disks() []kind {
 			})
 		}},
 		{"trials removed", func(t *try) error {
-			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error { return os.RemoveAll(filepath.Join(t.out(), "trials")) })
+			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error { return removeAll(filepath.Join(t.out(), "trials")) })
 		}},
 		{"temporary directory emptied", func(t *try) error {
 			return t.strike(t.small(t.out(), t.load()...), func(*dyno) error {

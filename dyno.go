@@ -27,6 +27,7 @@ type Experiment struct {
 	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means as many as it takes where several settings are compared, else DefaultRepeats, of slices DefaultPairs
 	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
 	Limits   Limits    `json:"limits,omitzero"`    // of every trial's subject
+	On       On        `json:"on,omitzero"`        // where trials run
 	Load     Load      `json:"load,omitzero"`
 	Probes   Probes    `json:"probes,omitzero"`
 
@@ -79,14 +80,17 @@ const (
 )
 
 // A Subject says how to obtain and launch the service under test. One of Package, Module,
-// Binary and URL is set, or one of PID and Process, with or without a URL.
+// Binary, Image, Deployment and URL is set, or one of PID and Process, with or without a URL.
 type Subject struct {
-	Package string `json:"package,omitempty"` // directory of a main package, such as ./cmd/server
-	Module  string `json:"module,omitempty"`  // main package and version, such as example.org/cmd/x@v1.2.0
-	Binary  string `json:"binary,omitempty"`  // an executable file
-	URL     string `json:"url,omitempty"`     // a service that runs already: load or watch only
-	PID     int    `json:"pid,omitempty"`     // a process that runs already: watch only
-	Process string `json:"process,omitempty"` // the name of one
+	Package    string `json:"package,omitempty"`    // directory of a main package, such as ./cmd/server
+	Module     string `json:"module,omitempty"`     // main package and version, such as example.org/cmd/x@v1.2.0
+	Binary     string `json:"binary,omitempty"`     // an executable file
+	Image      string `json:"image,omitempty"`      // a container image, in Kubernetes
+	Deployment string `json:"deployment,omitempty"` // whose pods are like the subject's, in Kubernetes
+	Container  string `json:"container,omitempty"`  // of the deployment that is the subject; "" means its first
+	URL        string `json:"url,omitempty"`        // a service that runs already: load or watch only
+	PID        int    `json:"pid,omitempty"`        // a process that runs already: watch only
+	Process    string `json:"process,omitempty"`    // the name of one
 
 	Args         []string          `json:"args,omitempty"`  // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}}
 	Env          map[string]string `json:"env,omitempty"`   // added to dyno's own environment; values are templates too
@@ -106,7 +110,12 @@ type Subject struct {
 }
 
 // Launched reports whether dyno itself starts the subject.
-func (s *Subject) Launched() bool { return s.Package != "" || s.Module != "" || s.Binary != "" }
+func (s *Subject) Launched() bool {
+	return s.Package != "" || s.Module != "" || s.Binary != "" || s.InPod()
+}
+
+// InPod reports whether the subject is a container in Kubernetes.
+func (s *Subject) InPod() bool { return s.Image != "" || s.Deployment != "" }
 
 // Source reports whether the subject is built from source.
 func (s *Subject) Source() bool { return s.Package != "" || s.Module != "" }
@@ -125,7 +134,7 @@ func (s *Subject) String() string {
 	if s.PID != 0 {
 		pid = "process " + strconv.Itoa(s.PID)
 	}
-	return cmp.Or(s.Package, s.Module, s.Binary, s.Process, s.URL, pid)
+	return cmp.Or(s.Package, s.Module, s.Binary, s.Image, s.Deployment, s.Process, s.URL, pid)
 }
 
 // A Load says what requests to send, and when each is due. Without Rate it is closed:

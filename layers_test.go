@@ -27,10 +27,12 @@ var layers = map[string][]string{
 	"plan/flags":         {".", "plan", "safe"},
 	"subject":            {".", "cgroup", "subject/guard"},
 	"subject/guard":      {"cgroup"},
-	"load":               {".", "cgroup", "hist", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
+	"subject/image":      {},
+	"load":               {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/requestlog", "load/scenario"},
 	"load/engine":        {".", "load/http1"},
 	"load/foreign":       {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":         {},
+	"load/pool":          {".", "hist", "load"},
 	"load/requestlog":    {"."},
 	"load/scenario":      {".", "load/http1", "safe"},
 	"probe":              {".", "gctrace"},
@@ -41,6 +43,9 @@ var layers = map[string][]string{
 	"safe":               {"."},
 	"store":              {".", "hist", "plan", "safe"},
 	"lab":                {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
+	"lab/cluster":        {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
+	"lab/cluster/agent":  {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "probe", "probe/goruntime", "probe/kernel"},
+	"lab/cluster/wire":   {".", "hist", "lab/turns", "load", "plan", "probe"},
 	"lab/planted":        {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
 	"lab/turns":          {},
 	"lab/gobench":        {".", "subject", "subject/guard"},
@@ -79,8 +84,9 @@ var layers = map[string][]string{
 	"examples":           {},
 	"cmd/dyno/github":    {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":      {"."},
+	"cmd/dyno/remote":    {".", "cmd/dyno/progress", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"cmd/dyno/progress":  {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/guard", "tune", "web"},
+	"cmd/dyno":           {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/guard", "tune", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

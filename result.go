@@ -16,6 +16,8 @@ type Result struct {
 	Sum     string        `json:"sum,omitempty"`     // of the executable: two launches with one run the same program; "" if unknown
 	Start   time.Time     `json:"start"`
 	Elapsed time.Duration `json:"-"`               // of the measured window; 0 if it was not reached
+	Void    bool          `json:"void,omitempty"`  // it failed for a reason that is not its subject's, such as the loss of a generator
+	Node    *Machine      `json:"node,omitempty"`  // that the subject ran on, if that is not this machine
 	Turns   int           `json:"turns,omitempty"` // that the window had beside other settings; 0 if the subject was alone
 	Values  Values        `json:"values"`          // one number per metric: all that comparisons compare
 
@@ -23,6 +25,7 @@ type Result struct {
 	Memory      []Snapshot      `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order
 	Latency     *hist.Histogram `json:"latency,omitempty"`    // of all requests that succeeded; nil if there was no load
 	Sent        Sent            `json:"sent,omitzero"`        // what the load sent and received
+	Generators  []Generator     `json:"generators,omitempty"` // what sent the load, if that were dyno agents
 	Failures    map[string]int  `json:"failures,omitempty"`   // failed requests by cause
 	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
 	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
@@ -41,6 +44,26 @@ type Sent struct {
 	BytesOut  int64         `json:"out-B"`               // of bodies sent
 	Slowest   []Request     `json:"slowest,omitempty"`   // ten of those that succeeded, the slowest first
 	Saturated string        `json:"saturated,omitempty"` // why latency is not to be compared: the generator was busy or late, or the rate was not reached
+}
+
+// A Machine is what a subject or a generator ran on.
+type Machine struct {
+	Name   string `json:"name"` // of the node, or of the host
+	Kernel string `json:"kernel,omitempty"`
+	CPU    string `json:"cpu,omitempty"`
+	CPUs   int    `json:"cpus,omitempty"`
+}
+
+// A Generator is one agent's part of a load.
+type Generator struct {
+	Name      string  `json:"name"` // its address, or its pod
+	Machine   Machine `json:"machine"`
+	Requests  int64   `json:"requests"`
+	Start     float64 `json:"start-sec"`       // how much later its window began than was agreed, by its own clock; below 0 if it was early
+	Clock     float64 `json:"clock-error-sec"` // bound of the error with which its clock is known: half the shortest round trip
+	Lateness  float64 `json:"lateness-p99-sec,omitempty"`
+	CPU       float64 `json:"cpu-frac,omitempty"`      // of its own cores
+	Throttled float64 `json:"throttled-sec,omitempty"` // in the window
 }
 
 // A Request is one request of the measured window.

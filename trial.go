@@ -209,7 +209,7 @@ func (e *Experiment) Check() error {
 	if err := e.CheckFile(); err != nil {
 		return err
 	}
-	if err := e.checkCompared(); err != nil {
+	if err := cmp.Or(e.checkCompared(), e.checkOn()); err != nil {
 		return err
 	}
 	for _, s := range e.Levels() {
@@ -358,7 +358,7 @@ func second[T any](xs []T, name func(T) string) int {
 func (s *Subject) check() *PlanError {
 	var forms []string
 	for _, f := range []struct{ key, value string }{
-		{"package", s.Package}, {"module", s.Module}, {"binary", s.Binary}, {"url", s.URL},
+		{"package", s.Package}, {"module", s.Module}, {"binary", s.Binary}, {"image", s.Image}, {"deployment", s.Deployment}, {"url", s.URL},
 	} {
 		if f.value != "" {
 			forms = append(forms, f.key)

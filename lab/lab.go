@@ -45,7 +45,7 @@ type Hands struct {
 	WhyNotBeside func(error) string
 	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
 	Tool         foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
-	Probe        func(name string) (probe.Probe, bool)                                                                            // probeNamed
+	Probe        func(name string) (probe.Probe, bool)                                                                            // ProbeNamed
 	RSS          func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
@@ -55,6 +55,9 @@ type Hands struct {
 	CPU     func(pid int) (float64, error)
 	Dir     func(n int) (string, error) // makes the directory for the files of trial n
 	Skip    func(n int) bool            // reports that trial n is done already; nil means that none is
+	// Away is how long a message takes at most to all generators, if these are on other machines, whose
+	// turns go by the clock; else 0.
+	Away time.Duration
 	// Enough reports, after each block of a run that decides itself how many it takes, whether more
 	// would decide nothing; nil means never. Least is the number of blocks that are run however
 	// long they take where the plan has no time.
@@ -74,6 +77,7 @@ type Observers struct {
 	// returns. Trials side by side call it at the same time.
 	Second      func(t *dyno.Trial, h *hist.Histogram, from, to time.Duration)
 	Keep        func(n int, requests iter.Seq2[dyno.Request, error]) error // stores the single requests of trial n
+	Void        func(r *dyno.Result, again bool)                           // told of each trial that is void, and whether its block is measured again
 	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }
 
@@ -274,7 +278,14 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 		return c.inTurn(ctx, c.lab.left(trials), c.sink)
 	}
 	// All of it, even if some was measured before: what is compared meets the same machine.
-	rs, err := c.lab.runBlock(ctx, c, trials)
+	var rs []*dyno.Result
+	var err error
+	for tries := 0; ; tries++ {
+		rs, err = c.lab.runBlock(ctx, c, trials)
+		if err != nil || !c.again(tries, rs...) {
+			break
+		}
+	}
 	if not := new(notBeside); errors.As(err, &not) {
 		return c.tryAlone(ctx, trials, not)
 	}
@@ -292,6 +303,23 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	rs, dropped := c.settled(rs)
 	c.lab.clear(dropped)
 	return c.sinkAll(rs)
+}
+
+// mostAgain is how often trials are measured again that are void.
+const mostAgain = 2
+
+// again reports whether trials that were measured together are measured again, as one of them is void.
+func (c *course) again(tries int, rs ...*dyno.Result) bool {
+	again := false
+	for _, r := range rs {
+		if !r.Void {
+			continue
+		}
+		if again = tries < mostAgain; c.lab.Void != nil {
+			c.lab.Void(r, again)
+		}
+	}
+	return again
 }
 
 // sinkAll hands over the results of a block, also those after one that cannot be stored, and returns the first error.
@@ -364,6 +392,9 @@ func (c *course) inTurn(ctx context.Context, trials []dyno.Trial, sink func(*dyn
 			return context.Cause(ctx)
 		}
 		r := c.lab.Trial(ctx, t)
+		for tries := 0; ctx.Err() == nil && c.again(tries, r); tries++ {
+			r = c.lab.Trial(ctx, t)
+		}
 		if ctx.Err() != nil {
 			return c.interrupted(ctx, r)
 		}

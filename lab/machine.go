@@ -25,8 +25,8 @@ import (
 const stopGrace = 5 * time.Second
 
 // Open returns a lab with the hands of this machine; Dir, Skip and Watch are the caller's to set.
-// After release no build, worktree or process of the lab is left.
-func Open() (l *Lab, release func() error, err error) {
+// Subjects serve at host, an address of it; "" means 127.0.0.1. After release no build, worktree or process of the lab is left.
+func Open(host string) (l *Lab, release func() error, err error) {
 	builder, err := subject.NewBuilder("")
 	if err != nil {
 		return nil, nil, err
@@ -61,14 +61,14 @@ func Open() (l *Lab, release func() error, err error) {
 			return built.Sum, nil
 		},
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
-			return start(ctx, builder, t, dir, patience)
+			return start(ctx, builder, t, dir, host, patience)
 		},
 		WhyNotBeside: subject.WhyNotBeside,
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
 		Tool:         subject.RunTool,
-		Probe:        probeNamed,
+		Probe:        ProbeNamed,
 		RSS:          func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
 		Inspect:      func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
 		Knobs:        func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
@@ -79,7 +79,7 @@ func Open() (l *Lab, release func() error, err error) {
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
 // gctrace.txt.
-func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, host string, patience time.Duration) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
 	}
@@ -94,7 +94,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir str
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Stdout: out.stdout, Stderr: out.trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
-		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience,
+		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
 	if err != nil {
 		return nil, errors.Join(err, out.close())
@@ -181,9 +181,9 @@ func (l *logFile) close() error {
 	return errors.Join(errs...)
 }
 
-// probeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
+// ProbeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
 // ForTrace.
-func probeNamed(name string) (probe.Probe, bool) {
+func ProbeNamed(name string) (probe.Probe, bool) {
 	p, ok := map[string]probe.Probe{
 		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
 		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},

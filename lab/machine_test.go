@@ -57,7 +57,7 @@ func TestMachineGuard(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, src).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	l, release, err := Open()
+	l, release, err := Open("")
 	if err != nil {
 		t.Fatal(err)
 	}

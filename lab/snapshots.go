@@ -26,11 +26,12 @@ type Inspector interface {
 // warning.
 type snapshots struct {
 	measured
-	trial  *trial
-	target probe.Target
-	sample func(metric string, at time.Duration, v float64) // a point of a series
-	memory []dyno.Snapshot
-	at     []time.Time // when they were taken
+	trial   *trial
+	running *Running
+	target  probe.Target
+	sample  func(metric string, at time.Duration, v float64) // a point of a series
+	memory  []dyno.Snapshot
+	at      []time.Time // when they were taken
 }
 
 const (
@@ -41,7 +42,11 @@ const (
 
 // with opens the subject for inspection, if possible.
 func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
-	if k.trial.lab.Inspect == nil || k.target.PID == 0 || ctx.Err() != nil {
+	open := k.running.Inspect
+	if here := k.trial.lab.Inspect; open == nil && k.running.Probe == nil && here != nil {
+		open = func() (Inspector, error) { return here(k.target.PID, k.target.Socket) }
+	}
+	if open == nil || k.target.PID == 0 || ctx.Err() != nil {
 		return
 	}
 	if k.target.Socket != "" && k.trial.givenUp() {
@@ -49,7 +54,7 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 		k.warnings.Add(dyno.WarnNotInjected, "the injected probe stopped answering: measured from outside only")
 	}
 	asked := time.Now()
-	l, err := k.trial.lab.Inspect(k.target.PID, k.target.Socket)
+	l, err := open()
 	if err == nil {
 		err = inspect(l)
 		l.Close()
@@ -149,7 +154,11 @@ func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 // the runtime then gives back what it can. start is that of the window.
 func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	rest := time.Duration(k.trial.Load.Idle)
-	if rest == 0 || k.target.PID == 0 || k.trial.lab.RSS == nil {
+	read := k.running.RSS
+	if here := k.trial.lab.RSS; read == nil && k.running.Probe == nil && here != nil {
+		read = func() (float64, error) { return here(k.target.PID) }
+	}
+	if rest == 0 || k.target.PID == 0 || read == nil {
 		return nil
 	}
 	k.trial.meter.Enter("idle")
@@ -160,7 +169,7 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	rss, err := k.trial.lab.RSS(k.target.PID)
+	rss, err := read()
 	if err != nil {
 		k.warnings.AddOf(dyno.WarnSnapshot, "rss-idle-B", "rss-idle-B is missing: %v", err)
 		return nil

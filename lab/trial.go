@@ -26,13 +26,25 @@ type Running struct {
 	Target   probe.Target  // Every and Begun are filled in by the lab
 	What     string        // what runs: Go version, revision
 	Sum      string        // of the executable, as subject.Built has it
+	Node     *dyno.Machine // that it runs on; nil if it is this machine
 	Ready    time.Duration // from its launch until it was ready; 0 if dyno did not launch it
 	Warnings dyno.Warnings
 	Done     <-chan struct{}
 	Err      func() error
 	Stop     func() error
 	Kill     func()
+
+	// Of a subject on another machine, which this machine's /proc does not know; else nil:
+	Probe   func(name string) (probe.Probe, bool) // instead of Hands.Probe
+	Inspect func() (Inspector, error)             // instead of Hands.Inspect
+	RSS     func() (float64, error)               // instead of Hands.RSS
 }
+
+// A VoidError is an error of a trial that says nothing about its subject, such as the loss of a
+// generator. The block is measured again.
+type VoidError struct{ Why string }
+
+func (e *VoidError) Error() string { return "the trial is void: " + e.Why }
 
 // A trial is one trial under way. Its steps return what they measured.
 type trial struct {
@@ -87,6 +99,7 @@ func (l *Lab) begin(plan dyno.Trial) (*dyno.Result, *trial) {
 func (t *trial) finish(ctx context.Context, r *dyno.Result) {
 	if err := t.run(ctx, r); err != nil {
 		r.Err = err.Error()
+		r.Void = errors.As(err, new(*VoidError))
 	}
 	r.Values.Sort()
 }
@@ -104,7 +117,7 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		defer kept.file.Close()
 	}
 	err = t.withSubject(ctx, func(ctx context.Context, running *Running) error {
-		r.Subject, r.Sum, r.Warnings = running.What, running.Sum, running.Warnings
+		r.Subject, r.Sum, r.Node, r.Warnings = running.What, running.Sum, running.Node, running.Warnings
 		if running.Ready > 0 {
 			r.Values = dyno.Values{{Metric: "ready-sec", Value: running.Ready.Seconds()}}
 		}
@@ -165,7 +178,7 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 // found into r. The window is closed again for loads that never reached End.
 func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r *dyno.Result) error {
 	w := newWindow(t, running)
-	s := &snapshots{trial: t, target: running.Target, sample: w.series.of("proc")}
+	s := &snapshots{trial: t, running: running, target: running.Target, sample: w.series.of("proc")}
 	s.ready(ctx)
 	rec, err := t.load(ctx, running, w, s, kept.file)
 	w.close()
@@ -182,6 +195,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		}
 		kept.all = rec.Kept
 		saw := probe.Merge(w.readings)
+		r.Generators = rec.Generators
 		r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 		r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
 		take(r, ofLoad(&t.Trial, rec))

@@ -21,6 +21,7 @@ import (
 type window struct {
 	measured
 	trial   *trial
+	running *Running
 	target  probe.Target
 	start   time.Time // when it was opened
 	latency latencyLog
@@ -37,7 +38,7 @@ type window struct {
 const often = 100 * time.Millisecond
 
 func newWindow(t *trial, running *Running) *window {
-	w := &window{trial: t, target: running.Target, series: newSeriesLog(t.dir), readings: map[string]probe.Reading{}}
+	w := &window{trial: t, running: running, target: running.Target, series: newSeriesLog(t.dir), readings: map[string]probe.Reading{}}
 	if observe := t.lab.Second; observe != nil {
 		w.latency.observer = func(h *hist.Histogram, from, to time.Duration) { observe(&t.Trial, h, from, to) }
 	}
@@ -71,7 +72,7 @@ func (w *window) open(ctx context.Context) error {
 		w.target.Socket = ""
 	}
 	for _, r := range w.trial.beside.alive() {
-		if r.Target.PID != w.target.PID {
+		if r.Probe == nil && r.Target.PID != w.target.PID {
 			w.target.Beside = append(w.target.Beside, r.Target.PID)
 		}
 	}
@@ -105,7 +106,11 @@ func (w *window) begin(ctx context.Context, names []string) error {
 	w.ends = append(w.ends, func() { cancel(); watching.Wait() })
 	begun := make(chan struct{}, len(names))
 	for _, name := range names {
-		p, ok := w.trial.lab.Probe(name)
+		find := w.trial.lab.Probe
+		if w.running.Probe != nil {
+			find = w.running.Probe
+		}
+		p, ok := find(name)
 		if !ok {
 			return fmt.Errorf("unknown probe %q", name)
 		}

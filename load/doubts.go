@@ -79,38 +79,38 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// checkFailures returns an error if more requests failed than the load allows:
-// fast errors are no good latency. No measured request is an error too.
-func (r *runner) checkFailures(rec *Record) error {
+// Check returns an error if more requests failed than the load allows: fast errors are no good
+// latency. No measured request is an error too. base is the address of the service.
+func (rec *Record) Check(base string, l *dyno.Load) error {
 	if rec.Requests+rec.Unsent == 0 {
-		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", r.base)
+		return fmt.Errorf("load %s: no request was measured (consider: a longer duration)", base)
 	}
+	limit := float64(*l.Resolved().MaxFailures)
 	bad, all := rec.Failed+rec.Unsent, rec.Requests+rec.Unsent
 	share := float64(bad) / float64(all)
-	if share <= r.limit {
-		return r.died(rec)
+	if share <= limit {
+		return rec.died(base, limit)
 	}
 	most, cure, verb := "not sent in time", "a lower rate, or more concurrency", "failed"
 	if rec.Unsent > 0 {
 		verb = "failed or were not sent in time"
 	}
 	if top := rec.MostFrequent(); int64(rec.Failures[top]) >= max(rec.Unsent, 1) {
-		most, cure = withExample(top, rec.examples[top]), r.cures[top]
+		most, cure = withExample(top, rec.Examples[top]), rec.Cures[top]
 	}
 	return fmt.Errorf("load %s: %d of %d requests %s (%.3g %%), more than the %v that max_failures allows: most often %s (consider: %s)",
-		r.base, bad, all, verb, 100*share, dyno.Fraction(r.limit), most, cure)
+		base, bad, all, verb, 100*share, dyno.Fraction(limit), most, cure)
 }
 
 const leastDead = 10
 
 // died returns an error if the end of a closed load had no success. Clients rest
 // after failures, so a dead service causes few: its dead time counts, not their number.
-func (r *runner) died(rec *Record) error {
-	all := r.endedOwn - r.rec.zeroOwn
-	if r.rec.open || r.limit >= 1 || float64(r.dead) <= max(r.limit, 0.05)*float64(all) {
+func (rec *Record) died(base string, limit float64) error {
+	if limit >= 1 || float64(rec.Dead) <= max(limit, 0.05)*float64(rec.Played) {
 		return nil
 	}
 	most := rec.MostFrequent()
 	return fmt.Errorf("load %s: no request succeeded in the last %v of %v: most often %s (consider: %s)",
-		r.base, r.dead.Round(time.Millisecond), all.Round(time.Millisecond), withExample(most, rec.examples[most]), r.cures[most])
+		base, rec.Dead.Round(time.Millisecond), rec.Played.Round(time.Millisecond), withExample(most, rec.Examples[most]), rec.Cures[most])
 }

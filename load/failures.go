@@ -89,7 +89,7 @@ func badStatus(status int) failure {
 // WarnOfFailures adds a warning if requests failed.
 func (r *Record) WarnOfFailures() {
 	if r.Failed > 0 {
-		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures, r.examples))
+		r.Warnings.Add(dyno.WarnFailures, "%d of %d requests failed: %s", r.Failed, r.Requests, causes(r.Failures, r.Examples))
 	}
 }
 

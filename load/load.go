@@ -45,9 +45,23 @@ type Options struct {
 	// window's end, with the latency of requests that succeeded since the last
 	// call, if any. h is valid until it returns.
 	Second func(h *hist.Histogram, from, to time.Duration)
-	Meter  *Meter // if not nil, shows the run's progress
-	Turn   *Turn  // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
+	// At, if not nil, is asked once after Begin when the window begins, to the nanosecond:
+	// the schedule counts from then, and closed clients wait for it. Several generators
+	// begin together by it.
+	At    func() time.Time
+	Part  Part   // of the load, which this generator sends
+	Meter *Meter // if not nil, shows the run's progress
+	Turn  *Turn  // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
 }
+
+// A Part is one generator's share of a load that several send. The zero value is the whole.
+type Part struct {
+	Index, Of int // of Of generators this is number Index, from 0: it takes every Of-th due time of the schedule
+	First     int // number of its first client; Concurrency and Requests of the load are the generator's own
+}
+
+// of is the number of generators.
+func (p Part) of() int { return max(p.Of, 1) }
 
 // A Meter shows a run's progress to any goroutine. The zero value is ready. It
 // serves one run.
@@ -85,6 +99,9 @@ func (m *Meter) Enter(phase string) {
 	}
 	m.phase.Store(phase)
 }
+
+// In says in whose turns the run measures, before it does; nil is always. Run says it, too.
+func (m *Meter) In(t *Turn) { m.turn = t }
 
 // Own is how long the run has measured, of its own time (see [Turn]); 0 before it does.
 func (m *Meter) Own() time.Duration {
@@ -125,19 +142,19 @@ type runner struct {
 	pacer    func(context.Context) pacer
 	options  Options
 
-	timeouts atomic.Int64      // in a row, of all clients
-	tickets  atomic.Int64      // closed load of so many requests in all: those left
-	unsent   int64             // open load
-	twice    int64             // requests of the window that were sent again
-	lastDue  time.Duration     // open load of so many requests: when the last is due
-	slot     time.Duration     // see Turn.slot
-	ended    time.Duration     // of the measured load, on the clock
-	endedOwn time.Duration     // the same, of the run's own time
-	dead     time.Duration     // since the last success, in which requests went on to fail
-	complete bool              // it was played to its end
-	cures    map[string]string // by cause
-	cpu      float64           // see Record.CPU
-	busiest  float64           // of the loops: CPU time of its thread as a share of the time
+	timeouts    atomic.Int64  // in a row, of all clients
+	tickets     atomic.Int64  // closed load of so many requests in all: those left
+	unsent      int64         // open load
+	twice       int64         // requests of the window that were sent again
+	start       time.Duration // of the window, where Options.At has it
+	startedLate time.Duration // how much later it began
+	lastDue     time.Duration // open load of so many requests: when the last is due
+	slot        time.Duration // see Turn.slot
+	ended       time.Duration // of the measured load, on the clock
+	endedOwn    time.Duration // the same, of the run's own time
+	complete    bool          // it was played to its end
+	cpu         float64       // see Record.CPU
+	busiest     float64       // of the loops: CPU time of its thread as a share of the time
 }
 
 // Run puts l on the service at base, "http://host:port". arg has the values of
@@ -208,11 +225,14 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		defer r.rec.keepNoMore(nil)
 	}
 	r.meter = cmp.Or(o.Meter, new(Meter))
-	r.meter.turn = o.Turn
+	r.meter.In(o.Turn)
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
+	if h.loops > 0 { // by the rate of all generators
+		h.loops = (h.loops-1)/o.Part.of() + 1
+	}
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.Close()
 	need, have := r.players()*links, openFiles()
@@ -223,7 +243,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
-		c := newClient(r, i, r.rec.shard(i))
+		c := newClient(r, o.Part.First+i, r.rec.shard(i))
 		c.open(r.engine, links)
 		defer c.close()
 		r.clients = append(r.clients, c)
@@ -326,7 +346,10 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	return rec, r.checkFailures(rec)
+	if o.Part.Of > 0 { // failures are judged of all parts together
+		return rec, nil
+	}
+	return rec, rec.Check(r.base.String(), &r.load)
 }
 
 // each runs f for every client at once and waits for all. The first error cancels
@@ -381,13 +404,25 @@ func (r *runner) warmUp(ctx context.Context) error {
 	if r.load.Rate.Open() {
 		// A stream of its own keeps the measured schedule the same without a
 		// warm-up. Requests that still wait at its end are dropped.
-		return r.open(ctx, Until(r.schedule(r.load.Rate.First(), 1), d), d, 0, false)
+		return r.open(ctx, r.share(Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
 	}
 	until := r.turn.own(r.now()) + d
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
 }
 
+// share is this generator's part of a schedule.
+func (r *runner) share(s Schedule) Schedule {
+	return Every(s, r.options.Part.Index, r.options.Part.of())
+}
+
 func (r *runner) measure(ctx context.Context) error {
+	if at := r.options.At; at != nil {
+		r.start = at().Sub(r.zero)
+		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Rate.Open() {
+			(timerPacer{}).wait(ctx, r.at(r.start))
+			r.startedLate = r.now() - r.start
+		}
+	}
 	d := time.Duration(r.load.Duration)
 	if r.load.Rate.Open() {
 		s := r.schedule(r.load.Rate, 0)
@@ -399,12 +434,20 @@ func (r *runner) measure(ctx context.Context) error {
 		// A service slower than the rate gets behind without limit. It has one
 		// more time-out to catch up after the last due time.
 		r.slot = r.turn.slot()
-		return r.open(ctx, s, d, time.Duration(r.load.Timeout), true)
+		return r.open(ctx, r.share(s), d, time.Duration(r.load.Timeout), true)
 	}
-	if r.rec.begin(r.now()); d > 0 {
+	if r.rec.begin(r.begins()); d > 0 {
 		r.rec.until = r.rec.zeroOwn + d
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
+}
+
+// begins is when a phase begins: now, or as Options.At has it of the window.
+func (r *runner) begins() time.Duration {
+	if r.options.At != nil && r.meter.Phase() == "measure" {
+		return r.start
+	}
+	return r.now()
 }
 
 func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {

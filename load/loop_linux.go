@@ -119,7 +119,7 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, length, catchUp ti
 	// brings a P of its own.
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
-	start := r.now()
+	start := r.begins()
 	schedule, length = r.turn.layOut(schedule, start, length)
 	src := &source{start: start, limit: start + length + catchUp, next: schedule}
 	for _, c := range r.clients {

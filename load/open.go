@@ -22,7 +22,7 @@ func (r *runner) open(ctx context.Context, s Schedule, length, catchUp time.Dura
 	defer cancel(nil)
 	pace := r.pacer(ctx)
 	defer pace.close()
-	start := r.now()
+	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
 	q := &queue{src: source{start: start, limit: start + length + catchUp, next: s}, pace: pace, clock: r.clock}
 	if measured {

@@ -14,18 +14,23 @@ type Record struct {
 
 	Failed   int64             // requests that failed
 	Failures map[string]int    // by cause, such as "status 503" or "timeout"
-	examples map[string]string // by cause: a request that failed, and the answer
+	Examples map[string]string // by cause: a request that failed, and the answer
+	Cures    map[string]string // by cause: what most often helps
 	Slow     int64             // the failed ones that timed out
 	Late     int64             // requests slower than the load's deadline, failed or unsent; 0 if it has none
 	Window   int64             // all requests of the window, those of unmeasured steps too
 
-	Start time.Time // of the measured window; Kept and Slowest count from it
+	Start       time.Time     // of the measured window; Kept and Slowest count from it
+	StartedLate time.Duration // how much later than Options.At the window began; below 0 if it was there before
 	// Elapsed runs from Start to the end of the last request, with what was not the run's turn.
 	Elapsed time.Duration
 	// Rate is successful requests per second of the run's own time, SentRate all sent
 	// requests. Waiting for the last answers is in neither. A closed load with a duration counts what
 	// was done by its end; one with a number of requests takes the whole window.
 	Rate, SentRate float64
+	Own            time.Duration // the time of which they are
+	Dead           time.Duration // closed load: since the last success, if requests went on to fail; of Played
+	Played         time.Duration // the window, of the run's own time
 
 	Latency  *hist.Histogram // done - due, of the requests that succeeded
 	Service  *hist.Histogram // done - sent; in a closed load it is Latency itself
@@ -41,6 +46,8 @@ type Record struct {
 	// Kept reads the requests in Options.Scratch in the order of their ends: all, or
 	// a uniform sample. Nil if none are kept.
 	Kept iter.Seq2[dyno.Request, error]
+
+	Generators []dyno.Generator // what sent it, if that were agents on other machines
 
 	Steps    []StepRecord  // by name, in the order of the plan, if more than one step was measured
 	Warnings dyno.Warnings // doubts that the reader must see
@@ -96,12 +103,12 @@ func (r *runner) record() *Record {
 	if r.load.Deadline > 0 {
 		rec.Late = sum.overdue + rec.Failed + rec.Unsent
 	}
-	rec.Failures, r.cures = map[string]int{}, map[string]string{}
+	rec.Failures, rec.Cures = map[string]int{}, map[string]string{}
 	for f, n := range sum.failures {
 		rec.Failures[f.cause] += n
-		r.cures[f.cause] = f.cure
+		rec.Cures[f.cause] = f.cure
 	}
-	rec.Statuses, rec.Slowest, rec.examples = sum.statuses, sum.slowest, sum.examples
+	rec.Statuses, rec.Slowest, rec.Examples = sum.statuses, sum.slowest, sum.examples
 	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
 	if sum.own.first == never {
 		sum.own.first = sum.own.last
@@ -109,11 +116,11 @@ func (r *runner) record() *Record {
 	rec.Start = r.at(r.rec.zero)
 	rec.Elapsed = max(sum.last-r.rec.zero, 0)
 	r.rates(rec, &sum)
-	r.dead = 0
-	if sum.bad >= leastDead {
-		r.dead = sum.lastBad - sum.lastGood
+	rec.Played = r.endedOwn - r.rec.zeroOwn
+	if sum.bad >= leastDead && !r.rec.open {
+		rec.Dead = sum.lastBad - sum.lastGood
 	}
-	rec.CPU = r.cpu
+	rec.CPU, rec.StartedLate = r.cpu, r.startedLate
 	r.doubt(rec, &sum)
 	return rec
 }
@@ -147,6 +154,7 @@ func (r *runner) rates(rec *Record, sum *totals) {
 	case all > 0 && r.complete:
 		done, over, d = sum.inTime, sum.sentInTime, all
 	}
+	rec.Own = d
 	rec.Rate = float64(done) / d.Seconds()
 	rec.SentRate = float64(over) / d.Seconds()
 }

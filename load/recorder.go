@@ -205,8 +205,8 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.in += o.in
 	s.out += o.out
 	s.last = max(s.last, o.done)
-	away := s.rec.turn.offset()
-	s.own.first = min(s.own.first, d.at-away)
+	away := s.rec.turn.offset(o.done)
+	s.own.first = min(s.own.first, d.at-s.rec.turn.offset(d.at))
 	s.own.last = max(s.own.last, o.done-away)
 	inTime := o.done-away <= s.rec.until
 	if inTime {
@@ -276,12 +276,13 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 // slowest are the slowest successful requests, the slowest first.
 type slowest []dyno.Request
 
-const mostSlowest = 10
+// MostSlowest is how many requests Record.Slowest has at most.
+const MostSlowest = 10
 
 func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }
 
 func (l slowest) wants(latency time.Duration) bool {
-	return len(l) < mostSlowest || latency > latencyOf(&l[mostSlowest-1])
+	return len(l) < MostSlowest || latency > latencyOf(&l[MostSlowest-1])
 }
 
 func (l *slowest) put(r dyno.Request) {
@@ -289,7 +290,7 @@ func (l *slowest) put(r dyno.Request) {
 	slices.SortFunc(all, func(a, b dyno.Request) int {
 		return cmp.Or(cmp.Compare(latencyOf(&b), latencyOf(&a)), cmp.Compare(a.Due, b.Due))
 	})
-	*l = all[:min(len(all), mostSlowest)]
+	*l = all[:min(len(all), MostSlowest)]
 }
 
 const maxCauses = 20

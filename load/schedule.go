@@ -51,6 +51,23 @@ func First(s Schedule, n int) Schedule {
 	}
 }
 
+// Every is each n-th time of s, from the i-th on, counted from 0: those for i = 0 to n-1 are s together.
+func Every(s Schedule, i, n int) Schedule {
+	if n == 1 {
+		return s
+	}
+	skip := i
+	return func() (due time.Duration, ok bool) {
+		for range skip {
+			if due, ok = s(); !ok {
+				return due, false
+			}
+		}
+		skip = n - 1
+		return s()
+	}
+}
+
 // A source hands due times to free clients. Those that no client is free for stay
 // in the schedule, a queue that takes no memory.
 type source struct {

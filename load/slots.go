@@ -3,6 +3,8 @@ package load
 import (
 	"sort"
 	"time"
+
+	rota "github.com/dynolab/dyno/lab/turns"
 )
 
 // slots are turns that go by the clock: the run's own time is cut into pieces of one length,
@@ -58,11 +60,9 @@ func (s *slots) wait(at time.Duration) time.Duration {
 	return s.begin(n+1) - at
 }
 
-// Follow makes turns go by the clock from now on, until [Turn.Open]: turn n begins at place(n) and
-// lasts length, whatever the service does. Between turns may be a gap without new requests. Turns
-// follow each other without overlap. It is for open loads, where latency of a stall is right only
-// if the service cannot delay the schedule.
-func (t *Turn) Follow(length time.Duration, place func(n int) time.Time) {
+// follow makes turns go by the clock: turn n begins at place(n) and lasts length. Turns follow each
+// other without overlap.
+func (t *Turn) follow(length time.Duration, place func(n int) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.slots = &slots{before: t.ownAt(t.now()), length: length, place: place, zero: t.zero}
@@ -110,4 +110,21 @@ func (t *Turn) slot() time.Duration {
 		return 0
 	}
 	return t.slots.length
+}
+
+// Follow makes turns go by the clock from now on, until [Turn.Open]: each begins by the table, whatever
+// the service does. Between turns may be a gap without new requests. It is for open loads, where latency of
+// a stall is right only if the service cannot delay the schedule, and for generators on several machines.
+func (t *Turn) Follow(table rota.Table) {
+	t.follow(table.Turn, table.Begin())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.table = table
+}
+
+// Table is what the turn followed last.
+func (t *Turn) Table() rota.Table {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.table
 }

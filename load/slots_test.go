@@ -162,7 +162,7 @@ func TestSlots(t *testing.T) {
 		turn.Shut(t.Context())
 		time.Sleep(time.Second)
 		start := time.Now()
-		turn.Follow(50*time.Millisecond, func(n int) time.Time { // of two in turns: 0, 165, 220, 385 ms
+		turn.follow(50*time.Millisecond, func(n int) time.Time { // of two in turns: 0, 165, 220, 385 ms
 			return start.Add(time.Duration((n*2+n%2)*55) * time.Millisecond)
 		})
 		for _, c := range []struct{ at, own, wait time.Duration }{ // ms since the start

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	rota "github.com/dynolab/dyno/lab/turns"
 )
 
 // A Turn lets the requests of a run begin only while it is the run's turn, so that several
@@ -19,6 +21,7 @@ type Turn struct {
 
 	mu    sync.Mutex
 	slots *slots        // nil unless turns go by the clock
+	table rota.Table    // that they follow
 	open  chan struct{} // closed when the turn begins; nil while it lasts
 	busy  int           // steps under way
 	last  chan struct{} // closed with the end of the last of them; nil unless Shut waits
@@ -158,13 +161,16 @@ func (t *Turn) spent() (own, cpu time.Duration) {
 	}
 }
 
-// offset is what own subtracts, while a step is under way.
-func (t *Turn) offset() time.Duration {
+// offset is what own subtracts at a moment while a step is under way.
+func (t *Turn) offset(at time.Duration) time.Duration {
 	if t == nil {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.slots != nil {
+		return at - t.slots.own(at)
+	}
 	return t.away
 }
 

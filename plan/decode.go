@@ -189,11 +189,16 @@ func (d *decoder) keys(part any) fields {
 func (d *decoder) reader(key string, to any) func(ast.Node) {
 	set := value(key, to)
 	switch to := to.(type) {
-	case *dyno.Limits, *dyno.Probes, *dyno.Client:
+	case *dyno.Limits, *dyno.Probes, *dyno.Client, *dyno.On:
 		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
 	case **dyno.Bench:
 		return func(n ast.Node) {
 			*to = new(dyno.Bench)
+			d.mapping(n, d.keys(*to))
+		}
+	case **dyno.Kubernetes:
+		return func(n ast.Node) {
+			*to = new(dyno.Kubernetes)
 			d.mapping(n, d.keys(*to))
 		}
 	case *dyno.Subject:

@@ -137,9 +137,9 @@ func object(t reflect.Type) schema {
 // schemaOf is what the reader of a type takes, or nil where it has none.
 func schemaOf(key string, t reflect.Type) schema {
 	switch t {
-	case reflect.TypeFor[dyno.Limits](), reflect.TypeFor[dyno.Probes](), reflect.TypeFor[dyno.Client](), reflect.TypeFor[dyno.Subject](), reflect.TypeFor[dyno.Load]():
+	case reflect.TypeFor[dyno.Limits](), reflect.TypeFor[dyno.Probes](), reflect.TypeFor[dyno.Client](), reflect.TypeFor[dyno.Subject](), reflect.TypeFor[dyno.Load](), reflect.TypeFor[dyno.On]():
 		return object(t)
-	case reflect.TypeFor[*dyno.Bench]():
+	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes]():
 		return object(t.Elem())
 	case reflect.TypeFor[dyno.Factors]():
 		return mapOf(listOf(plainValue()))

@@ -39,6 +39,8 @@ type Options struct {
 	// s.ReadyTimeout; 0 means that it is not.
 	Patience time.Duration
 
+	Host string // address of this machine that the subject serves at; "" means 127.0.0.1
+
 	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
 	Grouped bool
 }
@@ -61,13 +63,13 @@ type Process struct {
 
 // Start launches the subject and returns when it is ready: when s.Ready is answered with 2xx or,
 // without s.Ready, when its port accepts connections. The context and s.ReadyTimeout bound the
-// start only. Templates and the variable PORT tell the subject its free port of 127.0.0.1; {{.Dir}}
+// start only. Templates and the variable PORT tell the subject its free port of o.Host; {{.Dir}}
 // in templates is a directory below [os.TempDir] that is made for this launch with s.Files and nothing
 // else, and removed with all that is in it after the last process of the subject, also if dyno was killed.
 //
 // [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
-	addr, err := freeAddr()
+	addr, err := freeAddr(cmp.Or(o.Host, "127.0.0.1"))
 	if err != nil {
 		return nil, fmt.Errorf("choose a port: %w", err)
 	}
@@ -161,11 +163,11 @@ var chosen struct {
 	next  int
 }
 
-func freeAddr() (string, error) {
+func freeAddr(host string) (string, error) {
 	chosen.Lock()
 	defer chosen.Unlock()
 	for tries := 1; ; tries++ {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 		if err != nil {
 			return "", err
 		}

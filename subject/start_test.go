@@ -164,7 +164,7 @@ func TestTold(t *testing.T) {
 
 // A service with TLS, or with an address of its own, is ready there.
 func TestAddr(t *testing.T) {
-	own := must(t, freeAddr)
+	own := must(t, func() (string, error) { return freeAddr("127.0.0.1") })
 	for _, c := range []struct{ addr, tells, base string }{
 		{"https://{{.Addr}}", "{{.Addr}}", "https://127.0.0.1:"},
 		{"https://" + own, own, "https://" + own},

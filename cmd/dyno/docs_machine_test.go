@@ -72,6 +72,7 @@ var otherwiseRun = map[string]string{
 	"go install":    "the release",
 	"dyno demo":     "the evaluation; it takes three minutes",
 	"dyno certify":  "TestCertify; it takes ten minutes",
+	"image --agent": "the tests of cmd/dyno/remote; this test's dyno is not static",
 	"dyno view":     "TestView and TestMachineViewLive; it does not end",
 	"github.com/":   "TestMachineModules, of other modules",
 	"go=1.25.5":     "TestLongToolchains, of other versions",

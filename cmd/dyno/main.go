@@ -21,6 +21,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject/guard"
 )
@@ -125,7 +126,7 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

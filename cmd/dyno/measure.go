@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
@@ -96,7 +97,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 
 // openLab builds the subjects of a plan. The caller releases the lab.
 func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release func() error, err error) {
-	hands, release, err = lab.Open()
+	hands, release, err = remote.Open(cmd.Context(), e, version())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -142,6 +143,7 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 			keep(why)
 		}
 	}
+	hands.Void = func(r *dyno.Result, again bool) { p.Note("%s", words.Void(r, again)) }
 	defer o.otlp.Follow(hands, e, version(), p.Note)()
 	return hands.Run(cmd.Context(), e, func(r *dyno.Result) error {
 		err := sink(r)

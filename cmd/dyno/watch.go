@@ -238,7 +238,7 @@ func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watchi
 	if err := o.check(cmd, e); err != nil {
 		return err
 	}
-	hands, release, err := lab.Open()
+	hands, release, err := lab.Open("")
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,6 @@
 package turns
 
 import (
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
 )
 
@@ -18,56 +15,37 @@ const leastGap = 2 * time.Millisecond
 // what a healthy service has under way is over then, and the next member does not feel it.
 func (r *Rota) ByClock(turn time.Duration) { r.slot, r.gap = turn, max(turn/10, leastGap) }
 
-// A table has the turns of one phase by the clock. It is of those who worked when it began: the
-// turns of one that leaves stay empty, since the others' requests have their times already.
-type table struct {
-	start time.Time
-	every time.Duration // a turn and its gap
-	size  int           // members
+// Early makes the first turn by the clock begin so much later, for those on other machines to hear of it.
+func (r *Rota) Early(d time.Duration) { r.lead = d }
 
-	mu     sync.Mutex
-	rng    *rand.Rand
-	orders [][]int // of every other round; the next round is the same backwards
-}
-
-// begin returns when turn n of a member begins. It depends on no turn before, so that none is
-// late because another was.
-func (t *table) begin(member, n int) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.orders) <= n/2 {
-		t.orders = append(t.orders, t.rng.Perm(t.size))
-	}
-	place := slices.Index(t.orders[n/2], member)
-	if n%2 == 1 {
-		place = t.size - 1 - place
-	}
-	return t.start.Add(time.Duration(n*t.size+place) * t.every)
-}
-
-// begun is how many turns of a member have begun.
-func (t *table) begun(member int, now time.Time) int {
-	if now.Before(t.start) {
+// begun is how many turns by the clock have begun. mu is held.
+func (m *Member) begun(now time.Time) int {
+	first := m.begins(0)
+	if now.Before(first) {
 		return 0
 	}
-	n := int(now.Sub(t.start) / t.every / time.Duration(t.size))
-	if t.begin(member, n).After(now) {
-		return n
+	n := int(now.Sub(first) / m.rounds)
+	for ; !m.begins(n).After(now); n++ {
 	}
-	return n + 1
+	return n
 }
 
-// tabulate gives those who are to work a table. It begins after a gap, for all to be there. mu is held.
+// tabulate gives those who are to work a table of one phase. It begins after a gap, for all to be
+// there. The turns of one that leaves stay empty, since the others' requests have their times already. mu is held.
 func (r *Rota) tabulate() {
-	t := &table{start: time.Now().Add(r.gap), every: r.slot + r.gap, rng: rand.New(rand.NewPCG(r.rng.Uint64(), r.rng.Uint64()))}
+	t := Table{
+		Start: time.Now().Add(r.gap + r.lead), Turn: r.slot, Every: r.slot + r.gap, Seed: [2]uint64{r.rng.Uint64(), r.rng.Uint64()},
+	}
+	var workers []*Member
 	for _, m := range r.members {
-		if m.state != waiting || m.next != working {
-			m.table = nil
-			continue
+		if m.begins = nil; m.state == waiting && m.next == working {
+			workers = append(workers, m)
 		}
-		place := t.size
-		t.size++
-		m.table, m.place = t, place
-		m.Follow(r.slot, func(n int) time.Time { return t.begin(place, n) })
+	}
+	t.Size = len(workers)
+	for i, m := range workers {
+		t.Place = i
+		m.begins, m.rounds = t.Begin(), time.Duration(t.Size)*t.Every
+		m.Follow(t)
 	}
 }

@@ -24,6 +24,7 @@ type Rota struct {
 	rng       *rand.Rand
 	order     []int         // of the round before, if it is to be mirrored
 	slot, gap time.Duration // by the clock; 0: turns end with their last answers
+	lead      time.Duration // see Early
 
 	mu      sync.Mutex
 	members []*Member
@@ -38,15 +39,15 @@ type Member struct {
 	Length func() time.Duration
 	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. Neither
 	// Gate nor Length is called then.
-	Follow func(turn time.Duration, begin func(n int) time.Time)
+	Follow func(Table)
 
 	rota    *Rota
 	state   state
 	release chan struct{} // closed when all have arrived
 	next    state         // after that
 	turns   int
-	table   *table // of turns by the clock, if it has any
-	place   int    // in the table
+	begins  func(n int) time.Time // when turn n by the clock does; nil without such turns
+	rounds  time.Duration         // of those
 }
 
 type state int
@@ -73,8 +74,8 @@ func (r *Rota) Join(m *Member) {
 func (m *Member) Turns() int {
 	m.rota.mu.Lock()
 	defer m.rota.mu.Unlock()
-	if m.table != nil {
-		return m.table.begun(m.place, time.Now())
+	if m.begins != nil {
+		return m.begun(time.Now())
 	}
 	return m.turns
 }

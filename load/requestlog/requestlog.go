@@ -27,12 +27,13 @@ import (
 // be kept. Reading skips what was written with a lower level. The file holds at most
 // max·(1 + log2(seen/max)/2) requests and a block for each level.
 type Log struct {
-	f     File
-	max   int64
-	steps []string
-	full  chan *block
-	spare chan *block
-	level atomic.Uint32 // least that is kept
+	f      File
+	max    int64
+	naming sync.Mutex
+	steps  []string
+	full   chan *block
+	spare  chan *block
+	level  atomic.Uint32 // least that is kept
 
 	writer  sync.WaitGroup
 	buffers []*Buffer
@@ -77,6 +78,18 @@ func New(f File, max int64, steps []string) *Log {
 	}
 	k.writer.Go(k.write)
 	return k
+}
+
+// Step is the number of a step's label, of those of New or one more. Several goroutines may call it.
+func (k *Log) Step(label string) int {
+	k.naming.Lock()
+	defer k.naming.Unlock()
+	i := slices.Index(k.steps, label)
+	if i < 0 {
+		i = len(k.steps)
+		k.steps = append(k.steps, label)
+	}
+	return i
 }
 
 // A Buffer takes one shard's requests. It is not safe for concurrent use.

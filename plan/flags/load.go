@@ -170,6 +170,7 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "warmup", "w", "time", "load.warmup", "length of the same load before, not measured (default 0s)")
 	p.Key(fs, "deadline", "", "time", "load.deadline", "latest answer to a request: late-frac is the share that took longer, failed or was never sent")
 	p.Key(fs, "max-failures", "", "share", "load.max_failures", "share of requests that may fail (default 1%)")
+	p.Flag(fs, "on", "", "where", "where the load comes from: kubernetes, which runs the subject, too, or agents host:port,host:port (default: this machine)", on)
 	p.requestFlags(fs)
 	p.wireFlags(fs)
 	p.TrialFlags(fs)
@@ -290,6 +291,19 @@ func (p *Set) PublishedFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "expvar", "", "path", "probes.expvar", "path or URL of the service's expvar, such as /debug/vars")
 	p.Key(fs, "prometheus", "", "path", "probes.prometheus", "path or URL of its Prometheus metrics, such as /metrics")
 	p.Key(fs, "metrics", "", "names", "probes.metrics", "Prometheus metrics to read beside go_* and process_*")
+}
+
+// on keeps what the plan says of Kubernetes.
+func on(e *dyno.Experiment, v string) error {
+	if v != "kubernetes" {
+		e.On = dyno.On{Agents: strings.Split(v, ",")}
+		return nil
+	}
+	e.On.Agents = nil
+	if e.On.Kubernetes == nil {
+		e.On.Kubernetes = new(dyno.Kubernetes)
+	}
+	return nil
 }
 
 func vary(e *dyno.Experiment, vs []string) error {

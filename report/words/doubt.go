@@ -81,6 +81,16 @@ func OneProgram(base, setting string) string {
 	return fmt.Sprintf("%s and %s run the same program, byte for byte, and nothing else differs: any difference between them is chance", base, setting)
 }
 
+// Void says that a trial does not count, and what dyno does about it.
+func Void(r *dyno.Result, again bool) string {
+	why, _, _ := strings.Cut(r.Err, "\n")
+	what := "as it was measured again twice, it is left out"
+	if again {
+		what = "its block is measured again"
+	}
+	return fmt.Sprintf("trial %d: %s: %s", r.Trial.N, strings.TrimPrefix(why, "the trial is void: "), what)
+}
+
 // leftOut says what cannot be shown, and why.
 func leftOut(d *compare.Doubt) string {
 	switch {

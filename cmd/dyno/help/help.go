@@ -20,7 +20,7 @@ var commands = []struct {
 }{
 	{"Measure", []string{"run", "tune", "bench", "load", "watch", "demo"}},
 	{"Read", []string{"report", "compare", "predict", "profile", "gc", "view"}},
-	{"Prepare", []string{"init", "schema", "certify", "man"}},
+	{"Prepare", []string{"init", "image", "schema", "certify", "man"}},
 }
 
 // flags are the groups of flags, in order. A flag that is in none is of the command itself.

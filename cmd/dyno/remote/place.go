@@ -1,0 +1,35 @@
+// Package remote has what cmd/dyno needs of other machines: the commands agent and image, and the choice of
+// the machines that an experiment runs on.
+package remote
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/cluster"
+	"github.com/dynolab/dyno/lab/cluster/wire"
+	"github.com/dynolab/dyno/plan/flags"
+)
+
+// Open returns a lab where the plan says that trials run. The caller releases it.
+func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
+	if len(e.On.Agents) == 0 {
+		return lab.Open("")
+	}
+	token := os.Getenv(tokenName)
+	if token == "" {
+		return nil, nil, flags.Mistakef("no token for agents (want the one that dyno agent printed, in the environment variable %s)", tokenName)
+	}
+	key, err := wire.TokenKey(token)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", tokenName, err)
+	}
+	f := &cluster.Fleet{Version: version, Key: key}
+	for _, addr := range e.On.Agents {
+		f.Members = append(f.Members, cluster.Member{Name: addr})
+	}
+	return cluster.Open(ctx, f)
+}

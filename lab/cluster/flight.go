@@ -1,0 +1,381 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/cluster/wire"
+	"github.com/dynolab/dyno/lab/turns"
+	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/pool"
+	"github.com/dynolab/dyno/load/requestlog"
+)
+
+// A part is what one member sends.
+type part struct {
+	load.Part
+	load dyno.Load
+}
+
+// A flight is one load under way.
+type flight struct {
+	fleet   *Fleet
+	base    string
+	load    dyno.Load
+	options load.Options
+	crew    []*crew
+	log     *requestlog.Log // nil if requests are not kept
+	seconds seconds
+	cancel  context.CancelCauseFunc
+}
+
+// A crew is one member's part of a flight. Its reader alone writes it until done is closed.
+type crew struct {
+	part
+	name    string
+	job     wire.LoadJob
+	conn    *wire.Conn
+	machine dyno.Machine
+	clock   wire.Clock
+	kept    *requestlog.Buffer
+	record  *wire.Record
+
+	ready, ended, done chan struct{}
+	mu                 sync.Mutex
+	progress           wire.Progress
+}
+
+// Load puts l on the service at base from all members, as load.Run does from one. Its error is a
+// *lab.VoidError if a member was lost, late or kept from its CPUs.
+func (f *Fleet) Load(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t := &flight{fleet: f, base: base, load: l, options: o, cancel: cancel}
+	parts := split(l, len(f.Members))
+	if o.Scratch != nil {
+		t.log = requestlog.New(o.Scratch, int64(cmp.Or(l.MaxRequestsKept, dyno.DefaultMaxRequestsKept)), nil)
+		defer func() {
+			if t.log != nil {
+				t.log.Close()
+			}
+		}()
+	}
+	t.seconds = seconds{tell: o.Second, sum: hist.New(), reached: make([]time.Duration, len(parts))}
+	for i, p := range parts {
+		c := &crew{part: p, name: f.Members[i].Name, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+		c.job = wire.LoadJob{Base: base, Arg: arg, Part: p.Part}
+		if err := c.job.Pack(p.load); err != nil {
+			return nil, err
+		}
+		if t.log != nil {
+			c.kept = t.log.Buffer()
+			c.job.Keep = max(cmp.Or(l.MaxRequestsKept, dyno.DefaultMaxRequestsKept)/len(parts), 1)
+		}
+		t.crew = append(t.crew, c)
+	}
+	return t.fly(ctx)
+}
+
+// fly plays the load: all get ready, begin at one moment, and end.
+func (t *flight) fly(ctx context.Context) (*load.Record, error) {
+	o := &t.options
+	o.Meter.In(o.Turn)
+	o.Meter.Enter("setup")
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer t.each(func(c *crew) {
+		if c.conn != nil {
+			c.conn.Close()
+		}
+	})
+	if err := t.dial(ctx); err != nil {
+		return nil, err
+	}
+	for i, c := range t.crew {
+		reading.Go(func() { t.read(i, c) })
+		stop := context.AfterFunc(ctx, func() { c.conn.Close() })
+		defer stop()
+	}
+	beating, stopBeats := context.WithCancel(ctx)
+	defer stopBeats()
+	reading.Go(func() { t.beat(beating) })
+	if err := t.await(ctx, func(c *crew) chan struct{} { return c.ready }); err != nil {
+		return nil, t.cause(ctx, err)
+	}
+	if err := o.Begin(ctx); err != nil {
+		return nil, t.cause(ctx, err)
+	}
+	at, err := t.begin()
+	if err == nil {
+		o.Meter.Enter("measure")
+		err = t.await(ctx, func(c *crew) chan struct{} { return c.ended })
+	}
+	o.End()
+	if err == nil {
+		o.Meter.Enter("teardown")
+		err = t.send(func(*crew) *wire.Message { return &wire.Message{Finish: true} })
+	}
+	if err == nil {
+		err = t.await(ctx, func(c *crew) chan struct{} { return c.done })
+	}
+	stopBeats()
+	t.seconds.flush()
+	if err != nil {
+		return t.partial(at), t.cause(ctx, err)
+	}
+	rec := t.pool(at)
+	return rec, cmp.Or(t.void(), t.failed(rec))
+}
+
+// dial opens all sessions and hands out the parts.
+func (t *flight) dial(ctx context.Context) error {
+	errs := make([]error, len(t.crew))
+	var all sync.WaitGroup
+	for i, c := range t.crew {
+		all.Go(func() {
+			conn, welcome, err := t.fleet.dial(ctx, t.fleet.Members[i])
+			if err != nil {
+				errs[i] = &lab.VoidError{Why: err.Error()}
+				return
+			}
+			c.conn, c.machine = conn, welcome.Machine
+			if c.clock, err = conn.Clock(); err == nil {
+				c.job.Turns = t.turns(c)
+				err = conn.Send(&wire.Message{Load: &c.job})
+			}
+			if err != nil {
+				errs[i] = lost(c.name, err)
+			}
+		})
+	}
+	all.Wait()
+	return t.cause(ctx, cmp.Or(errs...))
+}
+
+// turns are those of the load, on the clock of a member.
+func (t *flight) turns(c *crew) *turns.Table {
+	if t.options.Turn == nil {
+		return nil
+	}
+	table := t.options.Turn.Table()
+	table.Start = c.clock.Theirs(table.Start)
+	return &table
+}
+
+// begin tells all when the window begins: with the first turn, or as soon as all have heard of it.
+func (t *flight) begin() (at time.Time, err error) {
+	lead := time.Duration(0)
+	for _, c := range t.crew {
+		lead = max(lead, leadOf(c.clock))
+	}
+	at = time.Now().Add(lead)
+	if t.options.Turn != nil {
+		at = t.options.Turn.Table().Start
+	}
+	return at, t.send(func(c *crew) *wire.Message {
+		return &wire.Message{Begin: &wire.Begin{At: c.clock.Theirs(at), Turns: t.turns(c)}}
+	})
+}
+
+func (t *flight) each(do func(*crew)) {
+	for _, c := range t.crew {
+		do(c)
+	}
+}
+
+func (t *flight) send(message func(*crew) *wire.Message) error {
+	for _, c := range t.crew {
+		if err := c.conn.Send(message(c)); err != nil {
+			return lost(c.name, err)
+		}
+	}
+	return nil
+}
+
+// await waits for a moment of all members.
+func (t *flight) await(ctx context.Context, moment func(*crew) chan struct{}) error {
+	for _, c := range t.crew {
+		select {
+		case <-moment(c):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// cause is why ctx ended, if it did: what fails after that is no news.
+func (t *flight) cause(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// beat gives signs of life.
+func (t *flight) beat(ctx context.Context) {
+	tick := time.NewTicker(wire.Beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := t.send(func(*crew) *wire.Message { return new(wire.Message) }); err != nil && ctx.Err() == nil {
+				t.cancel(err)
+				return
+			}
+		}
+	}
+}
+
+// read takes what a member says until its last message.
+func (t *flight) read(i int, c *crew) {
+	closed := map[chan struct{}]bool{}
+	reach := func(moments ...chan struct{}) {
+		for _, m := range moments {
+			if !closed[m] {
+				close(m)
+				closed[m] = true
+			}
+		}
+	}
+	for {
+		m, err := c.conn.Receive()
+		if err == nil && m.Refused != "" {
+			err = errors.New(m.Refused)
+		}
+		if err != nil {
+			t.cancel(lost(c.name, err))
+			return
+		}
+		switch {
+		case m.Ready:
+			reach(c.ready)
+		case m.Progress != nil:
+			t.progress(c, m.Progress)
+			t.seconds.reach(i, m.Progress.At)
+		case m.Second != nil:
+			t.seconds.add(i, m.Second)
+		case m.Ended:
+			t.seconds.reach(i, over)
+			reach(c.ended)
+		case m.Record != nil:
+			c.record = m.Record
+			if c.record.Record == nil { // it measured nothing
+				t.cancel(errors.New(c.record.Err))
+				return
+			}
+		}
+		for _, q := range m.Requests {
+			if c.kept != nil {
+				c.kept.Add(q.Client, t.log.Step(q.Step), q.Due, q.Sent, q.Done, q.Status, q.Bytes, q.Failed)
+			}
+		}
+		if m.Last {
+			t.seconds.reach(i, over)
+			reach(c.ready, c.ended, c.done)
+			return
+		}
+	}
+}
+
+// progress adds up what the members have done.
+func (t *flight) progress(c *crew, p *wire.Progress) {
+	c.mu.Lock()
+	c.progress = *p
+	c.mu.Unlock()
+	var done, failed int64
+	t.each(func(c *crew) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		done += c.progress.Done
+		failed += c.progress.Failed
+	})
+	m := t.options.Meter
+	m.Done.Store(done)
+	m.Failed.Store(failed)
+	if p.Phase == "warmup" && m.Phase() == "setup" {
+		m.Enter("warmup")
+	}
+}
+
+// pool makes one record of those of the members.
+func (t *flight) pool(at time.Time) *load.Record {
+	var parts []*load.Record
+	var names []string
+	var starts []time.Time
+	t.each(func(c *crew) {
+		parts, names, starts = append(parts, c.record.Record), append(names, c.name), append(starts, at)
+	})
+	rec := pool.Records(parts, names, starts)
+	t.each(func(c *crew) { rec.Generators = append(rec.Generators, c.generator()) })
+	if log := t.log; log != nil {
+		t.log = nil
+		if err := log.Close(); err != nil {
+			rec.Warnings.Add(dyno.WarnRequestsKept, "dyno keeps no single requests: %v", err)
+		} else {
+			rec.Kept = log.Requests()
+		}
+	}
+	return rec
+}
+
+// partial is what was told of a flight that failed in its window.
+func (t *flight) partial(at time.Time) *load.Record {
+	if at.IsZero() {
+		return nil
+	}
+	sum := t.seconds.sum
+	rec := &load.Record{Start: at, Latency: sum, Service: sum, Elapsed: max(time.Since(at), 0)}
+	rec.Requests = sum.Count()
+	return rec
+}
+
+func (c *crew) generator() dyno.Generator {
+	r := c.record
+	g := dyno.Generator{
+		Name: c.name, Machine: c.machine, Requests: r.Requests,
+		Start: r.StartedLate.Seconds(), Clock: c.clock.Error.Seconds(), CPU: r.CPU, Throttled: r.Throttled,
+	}
+	if r.Lateness != nil && r.Lateness.Count() >= 100 { // of fewer it would be the longest
+		g.Lateness = r.Lateness.Quantile(0.99).Seconds()
+	}
+	return g
+}
+
+const (
+	mostLate      = 50 * time.Millisecond
+	mostThrottled = 0.01 // of the window
+)
+
+// void says why the trial does not count although all went to its end, or nil.
+func (t *flight) void() error {
+	for _, c := range t.crew {
+		r := c.record
+		switch {
+		case r.StartedLate > mostLate:
+			return &lab.VoidError{Why: fmt.Sprintf("agent %s began %v late (want at most %v)", c.name, r.StartedLate.Round(time.Millisecond), mostLate)}
+		case r.Throttled > mostThrottled*r.Elapsed.Seconds() && r.Elapsed > 0:
+			return &lab.VoidError{Why: fmt.Sprintf("agent %s was kept from its CPUs for %.3g s by its CPU limit (consider: more CPU for agents, or more agents)", c.name, r.Throttled)}
+		}
+	}
+	return nil
+}
+
+// failed is the error of a load that went to its end: that of a member, or too many failures of all.
+func (t *flight) failed(rec *load.Record) error {
+	for _, c := range t.crew {
+		if c.record.Err != "" {
+			return fmt.Errorf("agent %s: %s", c.name, c.record.Err)
+		}
+	}
+	return rec.Check(t.base, &t.load)
+}

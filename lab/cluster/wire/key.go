@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// A Key authenticates both sides of a connection, TLS 1.3. With a token, both derive the same pair of keys
+// from it, and each accepts that pair alone: who does not know the token is neither an agent nor a
+// coordinator, and reads nothing.
+type Key struct {
+	own  tls.Certificate
+	peer ed25519.PublicKey // that is accepted; nil means any
+}
+
+// leastToken is the least length of a token: who guesses can try tokens without asking anybody.
+const leastToken = 16
+
+// TokenKey is the key of both sides that know a token.
+func TokenKey(token string) (*Key, error) {
+	if len(token) < leastToken {
+		return nil, fmt.Errorf("a token of %d characters is too short (want at least %d; consider: openssl rand -hex 16)", len(token), leastToken)
+	}
+	seed, err := hkdf.Key(sha256.New, []byte(token), nil, "dyno agent", ed25519.SeedSize)
+	if err != nil {
+		return nil, err
+	}
+	private := ed25519.NewKeyFromSeed(seed)
+	own, err := certificate(private)
+	return &Key{own, private.Public().(ed25519.PublicKey)}, err
+}
+
+// NewKey makes the key of a coordinator that takes any agent for its own: it reaches it in another way that
+// is safe. Trusted is what these agents are given.
+func NewKey() (*Key, error) {
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	own, err := certificate(private)
+	return &Key{own: own}, err
+}
+
+// Trusted is the public key, for TrustKey. It is no secret.
+func (k *Key) Trusted() string {
+	return base64.RawURLEncoding.EncodeToString(k.own.PrivateKey.(ed25519.PrivateKey).Public().(ed25519.PublicKey))
+}
+
+// TrustKey makes the key of an agent that accepts one coordinator, by its public key.
+func TrustKey(trusted string) (*Key, error) {
+	peer, err := base64.RawURLEncoding.DecodeString(trusted)
+	if err != nil || len(peer) != ed25519.PublicKeySize {
+		return nil, errors.New("bad public key of a coordinator")
+	}
+	k, err := NewKey()
+	if err == nil {
+		k.peer = peer
+	}
+	return k, err
+}
+
+func certificate(private ed25519.PrivateKey) (tls.Certificate, error) {
+	// The time is the same for all who derive the key; nobody looks at it.
+	t := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, t, t, private.Public(), private)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
+}
+
+func (k *Key) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{k.own},
+		InsecureSkipVerify: true, // no authority signs these: verify looks at the key itself
+		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
+			return k.verify(raw)
+		},
+	}
+}
+
+var errStranger = errors.New("the other side does not know the token")
+
+func (k *Key) verify(raw [][]byte) error {
+	if k.peer == nil {
+		return nil
+	}
+	if len(raw) == 0 {
+		return errStranger
+	}
+	cert, err := x509.ParseCertificate(raw[0])
+	if err != nil {
+		return errStranger
+	}
+	if public, ok := cert.PublicKey.(ed25519.PublicKey); !ok || !bytes.Equal(public, k.peer) {
+		return errStranger
+	}
+	return nil
+}
+
+func (k *Key) client() *tls.Config { return k.config() }
+
+// Listen listens as an agent.
+func (k *Key) Listen(addr string) (net.Listener, error) {
+	c := k.config()
+	c.ClientAuth = tls.RequireAnyClientCert
+	return tls.Listen("tcp", addr, c)
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/plan"
+)
+
+// mostFile bounds a file of a load that is sent to agents.
+const mostFile = 64 << 20
+
+// Pack puts a load, and the files that it names, into a job.
+func (j *LoadJob) Pack(l dyno.Load) error {
+	names, moved := data(&l)
+	files := []string{}
+	for _, path := range append(paths(&l), moved...) {
+		i := slices.Index(files, *path)
+		if i < 0 {
+			i = len(files)
+			files = append(files, *path)
+		}
+		*path = strconv.Itoa(i)
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err == nil && info.Size() > mostFile {
+			err = fmt.Errorf("%s has %d bytes (want at most %d)", file, info.Size(), mostFile)
+		}
+		var data []byte
+		if err == nil {
+			data, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return fmt.Errorf("send a file of the load to agents: %w", err)
+		}
+		j.Files = append(j.Files, data)
+	}
+	for i, name := range names {
+		l.Data[name] = *moved[i]
+	}
+	text, err := json.Marshal(&dyno.Experiment{Name: "load", Subject: dyno.Subject{URL: "http://127.0.0.1"}, Load: l})
+	j.Plan, j.Seed = text, l.Seed
+	return err
+}
+
+// Unpack is the load with its files in dir.
+func (j *LoadJob) Unpack(dir string) (dyno.Load, error) {
+	for i, data := range j.Files {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), data, 0o600); err != nil {
+			return dyno.Load{}, err
+		}
+	}
+	e, err := plan.Parse(filepath.Join(dir, "plan"), j.Plan) // whose paths are relative to dir
+	if err != nil {
+		return dyno.Load{}, err
+	}
+	e.Load.Seed = j.Seed
+	return e.Load, nil
+}
+
+// paths are the fields of a load that name files. Its lists are copied before.
+func paths(l *dyno.Load) (all []*string) {
+	if l.Targets != "" {
+		all = append(all, &l.Targets)
+	}
+	var steps func(list []dyno.Step) []dyno.Step
+	steps = func(list []dyno.Step) []dyno.Step {
+		list = slices.Clone(list)
+		for i := range list {
+			if list[i].BodyFile != "" {
+				all = append(all, &list[i].BodyFile)
+			}
+			list[i].Parallel.Steps = steps(list[i].Parallel.Steps)
+		}
+		return list
+	}
+	c := &l.Client
+	c.Setup, c.Loop, c.Teardown = steps(c.Setup), steps(c.Loop), steps(c.Teardown)
+	return all
+}
+
+// data is a copy of l.Data, whose values have no address, in two lists.
+func data(l *dyno.Load) (names []string, files []*string) {
+	l.Data = maps.Clone(l.Data)
+	for _, name := range slices.Sorted(maps.Keys(l.Data)) {
+		file := l.Data[name]
+		names, files = append(names, name), append(files, &file)
+	}
+	return names, files
+}

@@ -1,0 +1,83 @@
+package dyno
+
+import (
+	"cmp"
+	"net"
+	"slices"
+)
+
+// On says where trials run. The zero value is this machine. Its JSON is the plan's.
+type On struct {
+	Agents     []string    `json:"agents,omitempty"`     // host:port of each dyno agent that sends the load; the subject runs on this machine
+	Kubernetes *Kubernetes `json:"kubernetes,omitempty"` // the subject is a Pod, and so is each agent
+}
+
+// Kubernetes says how trials run in a cluster.
+type Kubernetes struct {
+	Namespace string   `json:"namespace,omitempty"` // "" means that of the context
+	Context   string   `json:"context,omitempty"`   // of the kubeconfig; "" means its current one
+	Agents    int      `json:"agents,omitempty"`    // pods that send the load; 0 means 1
+	Image     string   `json:"image,omitempty"`     // of dyno, for agents and the sampler beside a subject: dyno image --agent
+	Nodes     []string `json:"nodes,omitempty"`     // that subjects run on, a block on each in turn; none means any
+}
+
+// Away reports whether the load comes from other machines.
+func (o On) Away() bool { return len(o.Agents) > 0 || o.Kubernetes != nil }
+
+// Senders is how many generators send the load: 1 on this machine.
+func (o On) Senders() int {
+	if o.Kubernetes != nil {
+		return max(o.Kubernetes.Agents, 1)
+	}
+	return max(len(o.Agents), 1)
+}
+
+// Bounds of a plan away from this machine.
+const (
+	mostAgents = 1000
+	mostNodes  = 100
+)
+
+func (e *Experiment) checkOn() *PlanError {
+	o, s := e.On, &e.Subject
+	inPod := s.InPod()
+	if !o.Away() {
+		return wrong(inPod, "subject", "%s runs in Kubernetes (want on: {kubernetes: {…}}, or --on kubernetes)", s)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	return cmp.Or(
+		wrong(e.Bench != nil, "on", "benchmarks run on this machine only (consider: no on)"),
+		wrong(e.Slice > 0, "slice", "slices need the subject on this machine (consider: no on)"),
+		wrong(e.Load.Command != "", "load command", "a load command runs on this machine only (consider: dyno's own load)"),
+		wrong(e.Load.None, "load none", "on needs a load for its agents to send (consider: dyno watch on the machine itself)"),
+		wrong(o.Kubernetes != nil && !inPod, "subject", "in Kubernetes the subject is an image or a deployment, not %s (consider: dyno image makes an image of a main package; then subject: {image: NAME})", s),
+		wrong(o.Kubernetes == nil && inPod, "subject", "%s runs in Kubernetes (want on: {kubernetes: {…}} without agents)", s),
+		wrong(o.Kubernetes != nil && len(s.Files) > 0, "subject files", "files are not supported in Kubernetes (consider: a ConfigMap of the deployment)"),
+	)
+}
+
+func (o *On) check() *PlanError {
+	if len(o.Agents) > 0 && o.Kubernetes != nil {
+		return PlanErrorf("on has agents and kubernetes (want one)").of("on")
+	}
+	for i, addr := range o.Agents {
+		host, port, err := net.SplitHostPort(addr)
+		switch {
+		case err != nil || host == "" || port == "":
+			return PlanErrorf("bad agent %q (want host:port, as dyno agent --listen has it)", addr).of("on", "agents")
+		case slices.Contains(o.Agents[:i], addr):
+			return PlanErrorf("agent %s is listed twice", addr).of("on", "agents")
+		}
+	}
+	if k := o.Kubernetes; k != nil {
+		return cmp.Or(
+			wrong(k.Agents < 0, "on kubernetes agents", "agents is %d (want a number from 1)", k.Agents),
+			wrong(k.Image == "", "on kubernetes", "no image of dyno for agents (want on: {kubernetes: {image: NAME}}; dyno image --agent makes one)"),
+			wrong(second(k.Nodes, func(n string) string { return n }) >= 0, "on kubernetes nodes", "a node is listed twice"),
+			wrong(len(k.Nodes) > mostNodes, "on kubernetes nodes", "%d nodes are too many (want at most %d)", len(k.Nodes), mostNodes),
+		)
+	}
+	return wrong(o.Senders() > mostAgents, "on", "%d agents are too many (want at most %d)", o.Senders(), mostAgents)
+}

@@ -2,8 +2,11 @@ package dyno
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // On says where trials run. The zero value is this machine. Its JSON is the plan's.
@@ -18,11 +21,29 @@ type Kubernetes struct {
 	Context   string   `json:"context,omitempty"`   // of the kubeconfig; "" means its current one
 	Agents    int      `json:"agents,omitempty"`    // pods that send the load; 0 means 1
 	Image     string   `json:"image,omitempty"`     // of dyno, for agents and the sampler beside a subject: dyno image --agent
+	Beside    bool     `json:"beside,omitempty"`    // agents may be on the subject's node, whose CPU they take
 	Nodes     []string `json:"nodes,omitempty"`     // that subjects run on, a block on each in turn; none means any
 }
 
 // Away reports whether the load comes from other machines.
 func (o On) Away() bool { return len(o.Agents) > 0 || o.Kubernetes != nil }
+
+// String says where trials run, as a report does; "" is this machine.
+func (o On) String() string {
+	agents := strconv.Itoa(o.Senders()) + " agents"
+	if o.Senders() == 1 {
+		agents = "1 agent"
+	}
+	switch k := o.Kubernetes; {
+	case k != nil && len(k.Nodes) > 1:
+		return fmt.Sprintf("in Kubernetes: subjects on %s, a block on each in turn; load from %s", strings.Join(k.Nodes, ", "), agents)
+	case k != nil:
+		return "in Kubernetes: subjects on one node; load from " + agents
+	case o.Away():
+		return "load from " + agents + " on other machines"
+	}
+	return ""
+}
 
 // Senders is how many generators send the load: 1 on this machine.
 func (o On) Senders() int {
@@ -30,6 +51,14 @@ func (o On) Senders() int {
 		return max(o.Kubernetes.Agents, 1)
 	}
 	return max(len(o.Agents), 1)
+}
+
+// places is how many machines subjects run on, as far as the plan says.
+func (o On) places() int {
+	if o.Kubernetes != nil {
+		return max(len(o.Kubernetes.Nodes), 1)
+	}
+	return 1
 }
 
 // Bounds of a plan away from this machine.

@@ -25,7 +25,7 @@ type Trial struct {
 	Grouped bool   // the subject has one, be it without limits, where another trial has some: so that both are accounted alike
 	Leak    bool   // collections are forced just before and after the window, and the heap profiled, to see what grew
 
-	For     string   // "", ForProfile, ForTrace or ForMemory: its values are compared only if ""
+	For     string   // "", ForProfile, ForTrace, ForMemory or ForSame: its values are compared only if ""
 	Profile []string // what a trial ForProfile takes
 	Trace   Duration // what a trial ForTrace takes
 }
@@ -58,7 +58,7 @@ func (e *Experiment) Place(s Setting) int {
 // Trials lists all trials in order; Planned counts them. Each repeat is a block of every
 // setting, shuffled by the seed, so that drift falls on all alike; of slices every other
 // block mirrors the one before. Trials for a purpose come last, but for More. The experiment must have
-// passed Check.
+// passed Check. Those ForSame are run first.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	rng := rand.New(rand.NewPCG(e.Seed, 0))
@@ -70,7 +70,7 @@ func (e *Experiment) Trials() []Trial {
 	leaks := e.looksForLeaks()
 	for _, p := range e.parts() {
 		for block := p.after + 1; block <= p.after+p.blocks; block++ {
-			for _, i := range order(block) {
+			for _, i := range p.settings(func() []int { return order(block) }) {
 				t := e.Trial(settings[i])
 				t.N, t.Block, t.For = len(trials)+1, block, p.purpose
 				t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
@@ -98,6 +98,14 @@ type part struct {
 	after   int // the number of the block before the first
 }
 
+// settings are the places of the settings of one block, in their order.
+func (p part) settings(order func() []int) []int {
+	if p.purpose == ForSame {
+		return []int{0, 0}
+	}
+	return order()
+}
+
 // parts lists the parts of the plan in their order.
 func (e *Experiment) parts() []part {
 	repeats := e.Resolved().Repeats
@@ -111,6 +119,9 @@ func (e *Experiment) parts() []part {
 	if e.givesBack() {
 		ps = append(ps, part{purpose: ForMemory, blocks: 1})
 	}
+	if e.On.Away() && e.compares() {
+		ps = append(ps, part{purpose: ForSame, blocks: e.On.places()})
+	}
 	for _, m := range e.More { // behind all others, whose numbers stay
 		ps = append(ps, part{blocks: m.Blocks, after: m.After})
 	}
@@ -119,10 +130,11 @@ func (e *Experiment) parts() []part {
 
 // Planned is the number of Trials.
 func (e *Experiment) Planned() (n int) {
+	each := make([]int, len(e.Levels()))
 	for _, p := range e.parts() {
-		n += p.blocks
+		n += p.blocks * len(p.settings(func() []int { return each }))
 	}
-	return n * len(e.Levels())
+	return n
 }
 
 // Trial returns a trial of a setting, without its numbers and purpose. The

@@ -30,11 +30,29 @@ func OpenAccount(proc string, pid int, reset bool) (*Account, error) {
 		return nil, err
 	}
 	a := openAccount(with(memory, all).dir, with(cpu, all).dir, reset)
+	if a.Memory == nil && a.CPU == nil { // it may be in another container, which sees its own groups
+		a.Close()
+		a = openAccount(inside(proc, pid, "memory"), inside(proc, pid, "cpu"), reset)
+	}
 	if a.Memory == nil && a.CPU == nil {
 		a.Close()
 		return nil, errors.New("it has no group that accounts for memory or CPU time")
 	}
 	return a, nil
+}
+
+// inside is the directory of a controller that the process itself sees.
+func inside(proc string, pid int, controller string) string {
+	root := filepath.Join(proc, strconv.Itoa(pid), "root/sys/fs/cgroup")
+	if dir := filepath.Join(root, controller); isDir(dir) { // version 1
+		return dir
+	}
+	return root
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 var memoryUsage = []string{"memory.current", "memory.usage_in_bytes"}

@@ -130,6 +130,9 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	if limits := e.Limits.String(); limits != "" {
 		about = append(about, "limits: "+limits)
 	}
+	if where := e.On.String(); where != "" {
+		about = append(about, where)
+	}
 	if e.Slice > 0 {
 		about = append(about, e.Slices())
 	}

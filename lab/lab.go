@@ -172,6 +172,16 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	if why, c.beside = e.WhyAlone(); why != "" {
 		l.alone(why)
 	}
+	same := func(t dyno.Trial) bool { return t.For == dyno.ForSame }
+	slices.SortStableFunc(trials, func(a, b dyno.Trial) int { // what two equal settings differ by, before others are compared
+		switch {
+		case same(a) == same(b):
+			return 0
+		case same(a):
+			return -1
+		}
+		return 1
+	})
 	over := false // the compared blocks are
 	for len(trials) > 0 {
 		n := sameBlock(trials)
@@ -274,7 +284,7 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	if trials[0].For == "" {
 		c.blocks++
 	}
-	if !c.beside || trials[0].For != "" {
+	if !c.beside || trials[0].For != "" && trials[0].For != dyno.ForSame {
 		return c.inTurn(ctx, c.lab.left(trials), c.sink)
 	}
 	// All of it, even if some was measured before: what is compared meets the same machine.

@@ -87,21 +87,21 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 	if err != nil {
 		return nil, err
 	}
-	out, err := newOutput(dir)
+	out, err := NewOutput(dir)
 	if err != nil {
 		return nil, err
 	}
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
-		Stdout: out.stdout, Stderr: out.trace,
+		Stdout: out.stdout, Stderr: out.Trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
 		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
 	if err != nil {
-		return nil, errors.Join(err, out.close())
+		return nil, errors.Join(err, out.Close())
 	}
 	return &Running{
 		Base:     p.Base,
-		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.trace, Grouped: t.Grouped},
+		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.Trace, Grouped: t.Grouped},
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Sum:      built.Sum,
 		Ready:    p.Ready,
@@ -110,32 +110,35 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 		Err:      p.Err,
 		Stop: func() error {
 			p.Stop(stopGrace)
-			return out.close()
+			return out.Close()
 		},
 		Kill: func() { p.Stop(0) },
 	}, nil
 }
 
-type output struct {
+// An Output takes what a subject writes, into files of a trial.
+type Output struct {
 	stdout, stderr, gctrace *logFile
-	trace                   *gctrace.Splitter
+	Trace                   *gctrace.Splitter // takes its standard error
 }
 
-func newOutput(dir string) (*output, error) {
+// NewOutput makes the files in dir. The caller closes the Output.
+func NewOutput(dir string) (*Output, error) {
 	var errs [3]error
-	o := new(output)
+	o := new(Output)
 	o.stdout, errs[0] = newLogFile(dir, "stdout.log")
 	o.stderr, errs[1] = newLogFile(dir, "stderr.log")
 	o.gctrace, errs[2] = newLogFile(dir, "gctrace.txt")
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, o.stdout.close(), o.stderr.close(), o.gctrace.close())
 	}
-	o.trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
+	o.Trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
 	return o, nil
 }
 
-func (o *output) close() error {
-	return errors.Join(o.trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
+// Close removes empty files.
+func (o *Output) Close() error {
+	return errors.Join(o.Trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
 }
 
 // createFile makes a file of a run directory, which nobody but the user is to read.

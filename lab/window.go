@@ -79,7 +79,7 @@ func (w *window) open(ctx context.Context) error {
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes that read every %v cost the subject CPU time (consider: 1s)", w.target.Every)
 	}
-	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory { // snapshots serve that one
+	if purpose := w.trial.For; purpose != "" && purpose != dyno.ForMemory && purpose != dyno.ForSame { // snapshots serve that one
 		if err := w.begin(ctx, []string{purpose}); err != nil { // nothing of this trial counts without it
 			return err
 		}

@@ -419,7 +419,9 @@ func (r *runner) measure(ctx context.Context) error {
 	if at := r.options.At; at != nil {
 		r.start = at().Sub(r.zero)
 		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Rate.Open() {
-			(timerPacer{}).wait(ctx, r.at(r.start))
+			p := r.pacer(ctx)
+			p.wait(ctx, r.at(r.start))
+			p.close()
 			r.startedLate = r.now() - r.start
 		}
 	}

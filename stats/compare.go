@@ -1,6 +1,10 @@
 package stats
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // The methods by which a Comparison was made, as Comparison.Method says them.
 const (
@@ -192,3 +196,33 @@ func exactP(method string, n int) float64 {
 
 // expFinite is exp kept within what JSON can carry.
 func expFinite(x float64) float64 { return math.Exp(max(-700, min(700, x))) }
+
+// Unpaired returns the ratio of the geometric means of two samples that were not measured together, such as those of two
+// machines, and its 95 % interval: Welch's t test of the logarithms (Biometrika 34, 1947). It is NaN with fewer
+// than two values in a sample, or one that is not positive.
+func Unpaired(base, other []float64) (ratio, lo, hi float64) {
+	logs := func(xs []float64) (ys []float64) {
+		for _, x := range xs {
+			ys = append(ys, math.Log(x)) // NaN and -Inf spread
+		}
+		return ys
+	}
+	nan := math.NaN()
+	if len(base) < 2 || len(other) < 2 {
+		return nan, nan, nan
+	}
+	m1, v1 := meanVar(logs(base))
+	m2, v2 := meanVar(logs(other))
+	n1, n2 := float64(len(base)), float64(len(other))
+	s1, s2 := v1/n1, v2/n2
+	d := m2 - m1
+	if math.IsNaN(d) || math.IsInf(d, 0) {
+		return nan, nan, nan
+	}
+	half := 0.0
+	if s := s1 + s2; s > 0 {
+		df := s * s / (s1*s1/(n1-1) + s2*s2/(n2-1))
+		half = distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975) * math.Sqrt(s)
+	}
+	return expFinite(d), expFinite(d - half), expFinite(d + half)
+}

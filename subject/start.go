@@ -388,6 +388,23 @@ func execute(text string, data any) (string, error) {
 	return b.String(), nil
 }
 
+// A Told is what a subject is told that another program than Start launches.
+type Told struct {
+	Args []string
+	Env  map[string]string // and the variable PORT
+	Base string            // where it serves, such as http://10.0.0.7:8080
+	Dir  bool              // {{.Dir}} is in some of it
+}
+
+// Tell executes the templates of s with an address and a directory, as Start does.
+func Tell(s dyno.Subject, addr, dir string) (*Told, error) {
+	l, err := expand(s, addr, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Told{l.args, l.env, l.base, l.told.dir}, nil
+}
+
 // environ is the subject's environment: dyno's own, vars, and what the probes need, each name once.
 func environ(vars map[string]string, dir, socket, debug string) []string {
 	env := map[string]string{}

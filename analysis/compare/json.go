@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/placement"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/stats"
 )
@@ -26,6 +27,7 @@ type Form struct {
 	Metrics    []rowJSON           `json:"metrics"`
 	Settings   []Setting           `json:"settings"`
 	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
+	Places     *placement.Places   `json:"places,omitempty"`
 	Warnings   dyno.Warnings       `json:"warnings"`
 	Failed     []failureJSON       `json:"failed"`
 
@@ -114,7 +116,7 @@ func (t *Table) Form() Form {
 		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible), Looks: t.Looks,
 		Metrics: []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
-		Warnings: dyno.Warnings{}, CPU: t.CPU,
+		Warnings: dyno.Warnings{}, CPU: t.CPU, Places: t.Places,
 	}
 	for _, d := range t.Doubts {
 		j.Warnings = append(j.Warnings, dyno.Warning{Kind: d.Kind, Of: d.About, Text: d.Text})

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/exectrace"
 	"github.com/dynolab/dyno/analysis/leak"
+	"github.com/dynolab/dyno/analysis/placement"
 	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/analysis/tail"
 	"github.com/dynolab/dyno/analysis/timeline"
@@ -68,7 +69,8 @@ type Table struct {
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
 	Doubts     []Doubt             // what the reader must see, those of the caller last
 	Failed     []*dyno.Result
-	Thresholds []Judgement // each threshold of each row that it is about and each setting, in the order of the plan
+	Places     *placement.Places // nil if all was on this machine
+	Thresholds []Judgement       // each threshold of each row that it is about and each setting, in the order of the plan
 
 	gateLooks []int // as Looks, of a gate
 
@@ -157,6 +159,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	if o.Negligible != nil {
 		t.Negligible = float64(*o.Negligible)
 	}
+	t.Places = placement.Of(rs)
 	t.ran = blocksRun(rs)
 	t.Looks, t.gateLooks = o.looks(t.ran)
 	t.Extended = o.extended(t.ran)

@@ -6,21 +6,23 @@ import (
 
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/places"
 	"github.com/dynolab/dyno/report/profile"
 )
 
 // Sections are the tables of a report, in order.
-func (v *View) Sections() []layout.Section {
+func (v *View) Sections() (out []layout.Section) {
 	if v.Trials == 0 {
 		return nil
 	}
-	var out []layout.Section
-	if s, ok := v.Pooled(); ok {
-		out = append(out, s)
+	add := func(builds ...func() (layout.Section, bool)) {
+		for _, build := range builds {
+			if s, ok := build(); ok {
+				out = append(out, s)
+			}
+		}
 	}
-	if s, ok := v.Memory(); ok {
-		out = append(out, s)
-	}
+	add(v.Pooled, v.Memory)
 	out = append(out, v.Lasting()...)
 	switch {
 	case len(v.Rows) == 0:
@@ -31,18 +33,12 @@ func (v *View) Sections() []layout.Section {
 		v.picture(changes)
 		out = append(out, changes...)
 	}
-	if s, ok := v.Why(); ok {
-		out = append(out, s)
-	}
+	out = append(out, places.Sections(v.Places)...)
+	add(v.Why)
 	if len(v.CPU) > 0 {
 		out = append(out, profile.CPUShares(v.CPU, v.Named, v.Width))
 	}
-	if s, ok := v.Tail(); ok {
-		out = append(out, s)
-	}
-	if s, ok := v.Attribution(); ok {
-		out = append(out, s)
-	}
+	add(v.Tail, v.Attribution)
 	return out
 }
 

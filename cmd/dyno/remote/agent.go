@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ const tokenName = "DYNO_TOKEN"
 func NewAgent(version string) *cobra.Command {
 	var listen, name, trust string
 	var watch bool
+	var idle time.Duration
 	cmd := &cobra.Command{
 		Use:   "agent [flags]",
 		Short: "Send load for a dyno on another machine",
@@ -47,7 +49,7 @@ histograms add up, so that percentiles are those of all requests.`,
 				return fmt.Errorf("listen as an agent: %w (consider: another --listen)", err)
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "dyno %s agent listens on %s\n", version, l.Addr())
-			a := agent.Agent{Version: version, Name: name, Watches: watch, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
+			a := agent.Agent{Version: version, Name: name, Watches: watch, Idle: idle, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
 			return a.Serve(cmd.Context(), l)
 		},
 	}
@@ -56,6 +58,7 @@ histograms add up, so that percentiles are those of all requests.`,
 	fs.StringVar(&listen, "listen", ":7761", "`address` to listen on")
 	fs.StringVar(&name, "name", "", "name of this machine in reports (default its host name)")
 	fs.BoolVar(&watch, "watch", false, "also watch processes of this machine for the coordinator; dyno sets it in Kubernetes")
+	fs.DurationVar(&idle, "idle", 0, "end after this `time` without a coordinator (default never)")
 	fs.StringVar(&trust, "trust", "", "public `key` of the one coordinator to serve, instead of a token; dyno sets it in Kubernetes")
 	return cmd
 }

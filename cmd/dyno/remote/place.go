@@ -10,13 +10,17 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/cluster"
+	"github.com/dynolab/dyno/lab/cluster/kube"
 	"github.com/dynolab/dyno/lab/cluster/wire"
 	"github.com/dynolab/dyno/plan/flags"
 )
 
 // Open returns a lab where the plan says that trials run. The caller releases it.
 func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
-	if len(e.On.Agents) == 0 {
+	switch {
+	case e.On.Kubernetes != nil:
+		return kube.Open(ctx, e, version)
+	case len(e.On.Agents) == 0:
 		return lab.Open("")
 	}
 	token := os.Getenv(tokenName)

@@ -5,11 +5,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -20,18 +22,23 @@ import (
 // An Agent serves sessions until its context ends.
 type Agent struct {
 	Version string
-	Name    string // of its machine; "" means the host's
-	Watches bool   // it may look at processes
+	Name    string        // of its machine; "" means the host's
+	Watches bool          // it may look at processes
+	Idle    time.Duration // after what time without a session it ends; 0 means never
 	Log     *slog.Logger
 }
 
 // Serve serves sessions of l, which it closes when ctx ends. No session and no file is left when it returns.
 func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	m := machine(a.Name)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
+	idle := newIdle(a.Idle, func() { cancel(nil) })
+	defer idle.stop()
 	for {
 		c, err := l.Accept()
 		if ctx.Err() != nil {
@@ -40,13 +47,53 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 		if err != nil {
 			return err
 		}
+		idle.enter()
 		sessions.Go(func() {
+			defer idle.leave()
 			defer c.Close()
 			err := a.session(ctx, c, m)
 			if err != nil && !errors.Is(err, net.ErrClosed) {
 				a.Log.Warn("session ended", "peer", c.RemoteAddr().String(), "error", err)
 			}
 		})
+	}
+}
+
+// An idle calls over when nobody was there for some time.
+type idle struct {
+	after time.Duration
+	timer *time.Timer // nil if that is not asked for
+	mu    sync.Mutex
+	there int
+}
+
+func newIdle(after time.Duration, over func()) *idle {
+	i := &idle{after: after}
+	if after > 0 {
+		i.timer = time.AfterFunc(after, over)
+	}
+	return i
+}
+
+func (i *idle) enter() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.there++; i.timer != nil {
+		i.timer.Stop()
+	}
+}
+
+func (i *idle) leave() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.there--; i.timer != nil && i.there == 0 {
+		i.timer.Reset(i.after)
+	}
+}
+
+func (i *idle) stop() {
+	if i.timer != nil {
+		i.timer.Stop()
 	}
 }
 
@@ -69,6 +116,9 @@ type session struct {
 
 func (a *Agent) session(ctx context.Context, c net.Conn, m dyno.Machine) error {
 	conn, err := wire.Accept(c, a.Version, m)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) { // somebody looks whether the port is open
+		return nil
+	}
 	if err != nil {
 		return err
 	}

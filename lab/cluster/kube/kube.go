@@ -1,0 +1,122 @@
+// Package kube is a lab in a Kubernetes cluster: the subject of a trial is a Pod with an agent beside it that
+// watches, and the load comes from the pods of a Job on other nodes. It needs pods and jobs of one namespace and
+// nothing of the cluster: no custom resource, no operator, no Service, no DNS.
+//
+// All that it makes is owned by the Job. Its agents end when no coordinator has spoken to them for some time; then the
+// Job ends, and Kubernetes removes it with all that it owns. So nothing is left of a coordinator that was killed.
+package kube
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/cluster"
+	"github.com/dynolab/dyno/lab/cluster/wire"
+	"github.com/dynolab/dyno/load"
+)
+
+// A cluster is where the trials of one run take place.
+type place struct {
+	*client
+	plan    *dyno.Experiment
+	on      *dyno.Kubernetes
+	id      string // of the run, in the names and labels of its objects
+	version string
+	key     *wire.Key
+
+	mu    sync.Mutex
+	nodes []string                // that subjects run on, a block on each in turn; of a plan without nodes the first subject's
+	crew  *crew                   // the agents; nil before the first trial, and after one was lost
+	job   *batchv1.Job            // of the agents, which owns all; nil before the first trial
+	clone *corev1.PodTemplateSpec // of the plan's deployment
+}
+
+// away is how long before a turn all agents know of it. A message takes some milliseconds through the API server.
+const away = 500 * time.Millisecond
+
+// Open returns a lab in the cluster that the plan names. Dir, Skip and Watch are the caller's to set. After
+// release nothing of the run is left in the cluster.
+func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
+	p := &place{plan: e, on: e.On.Kubernetes, id: strings.ToLower(rand.Text()[:6]), version: version, nodes: e.On.Kubernetes.Nodes}
+	var err error
+	if p.client, err = connect(p.on.Context, p.on.Namespace); err != nil {
+		return nil, nil, err
+	}
+	if p.key, err = wire.NewKey(); err != nil {
+		return nil, nil, err
+	}
+	l := &lab.Lab{Hands: lab.Hands{
+		Prepare: func(ctx context.Context, s dyno.Subject) error { return p.prepare(ctx, &s) },
+		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*lab.Running, error) {
+			return p.start(ctx, t, dir, patience)
+		},
+		Load:  p.load,
+		Probe: lab.ProbeNamed,
+		Away:  away,
+	}}
+	return l, p.release, nil
+}
+
+// prepare reads the deployment that the subject is like. It is only read.
+func (p *place) prepare(ctx context.Context, s *dyno.Subject) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.Deployment == "" || p.clone != nil {
+		return nil
+	}
+	d := new(appsv1.Deployment)
+	if err := p.get(ctx, deployments, s.Deployment, d); err != nil {
+		return err
+	}
+	if err := cloneable(&d.Spec.Template, s); err != nil {
+		return fmt.Errorf("deployment %s: %w", s.Deployment, err)
+	}
+	p.clone = &d.Spec.Template
+	return nil
+}
+
+// load sends a load by the agents, which it starts if there are none. Agents that were lost are replaced
+// before the next load.
+func (p *place) load(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+	c, err := p.agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := (&cluster.Fleet{Version: p.version, Key: p.key, Members: c.members}).Load(ctx, base, l, arg, o)
+	if void := new(lab.VoidError); errors.As(err, &void) {
+		p.mu.Lock()
+		if p.crew == c {
+			p.crew = nil
+		}
+		p.mu.Unlock()
+		void.Why += p.lossOf(c)
+	}
+	return rec, err
+}
+
+// release removes all that is left of the run.
+func (p *place) release() error {
+	p.mu.Lock()
+	crew, job := p.crew, p.job
+	p.mu.Unlock()
+	if crew != nil {
+		crew.leave()
+	}
+	if job == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return p.delete(ctx, jobs, job.Name, 1)
+}

@@ -67,7 +67,7 @@ var layers = map[string][]string{
 	"analysis/trend":      {"stats"},
 	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "hist", "safe", "store"},
 	"findings/predict":    {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
-	"report":              {".", "analysis/compare", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/tables", "report/words", "stats"},
+	"report":              {".", "analysis/compare", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/chart":        {},
 	"report/export":       {".", "analysis/compare", "hist", "report/layout"},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"github.com/dynolab/dyno/report/html"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/report/tuned"
+	"github.com/dynolab/dyno/report/words"
 )
 
 type writer func(w io.Writer, f *findings.Findings, o layout.Options) error
@@ -33,6 +36,16 @@ var formats = []struct {
 	{"openmetrics", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.OpenMetrics(w, f.Table) }},
 	{"html", false, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return html.PageFile(w, f) }},
 	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.HGRM(w, f.Results) }},
+}
+
+// Patch is the recommended setting as a patch of the plan's deployment; "" without a deployment or a recommendation.
+func Patch(f *findings.Findings) string {
+	s := &f.Plan.Subject
+	best := words.Recommended(f.Table)
+	if s.Deployment == "" || best == nil {
+		return ""
+	}
+	return tuned.Deployment(s.Deployment, cmp.Or(s.Container, s.Deployment), best, words.Recommendation(f.Table))
 }
 
 // Formats are the names of the forms in which a run is reported, of a service or of

@@ -288,12 +288,16 @@ func writeBenchFile(dir *store.Dir) error {
 	})
 }
 
-// writeReports writes summary.json and the page.
+// writeReports writes summary.json, the page, and the patch of a deployment.
 func writeReports(dir *store.Dir, f *findings.Findings) error {
 	write := func(name, format string) error {
 		return dir.WriteFile(name, func(w io.Writer) error { return report.Write(w, f, format, layout.Options{}) })
 	}
-	return errors.Join(write("summary.json", "json"), write(pageFile, "html"))
+	err := errors.Join(write("summary.json", "json"), write(pageFile, "html"))
+	if patch := report.Patch(f); patch != "" {
+		err = errors.Join(err, dir.WriteFile("deployment.patch.yaml", func(w io.Writer) error { _, err := io.WriteString(w, patch); return err }))
+	}
+	return err
 }
 
 // errNothing: no data is a failure, never a pass.

@@ -24,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	guard.Main()
+	if os.Getenv(fakes) != "" {
+		serveFakes()
+	}
 	os.Exit(m.Run())
 }
 

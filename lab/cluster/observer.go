@@ -102,10 +102,25 @@ func (i *inspector) Profile(name string) ([]byte, error) {
 // subject's log comes.
 func (o *Observer) Probe(name string) (probe.Probe, bool) {
 	p, ok := lab.ProbeNamed(name)
-	if !ok || name == "gctrace" {
-		return p, ok
+	switch {
+	case !ok:
+		return nil, false
+	case name == "gctrace":
+		return lateTrace{p}, true
 	}
 	return &farProbe{o, name}, true
+}
+
+// A lateTrace counts the collections of a log that comes over the network. When each was is not known so well that slow
+// requests could be held against it.
+type lateTrace struct{ probe.Probe }
+
+// Watch implements probe.Probe.
+func (l lateTrace) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
+	t.Socket = "" // which is on the other machine
+	r, err := l.Probe.Watch(ctx, t)
+	r.Collections = nil
+	return r, err
 }
 
 type farProbe struct {

@@ -56,6 +56,37 @@ func Patches(name string, s dyno.Setting, why string) []Patch {
 	}
 }
 
+// Deployment is a setting as a strategic merge patch of a deployment, for the repository that it comes from: dyno changes
+// nothing in a cluster. "" if no part of the setting is the deployment's.
+func Deployment(name, container string, s dyno.Setting, why string) string {
+	var env, limits, rest string
+	for _, l := range s {
+		switch {
+		case environment(l.Factor):
+			env += fmt.Sprintf("            - name: %s\n              value: %q\n", l.Factor, l.Value)
+		case l.Factor == "limit.memory":
+			size, _ := dyno.ParseSize(l.Value) // the plan was checked
+			limits += fmt.Sprintf("              memory: \"%d\"\n", size)
+		case l.Factor == "limit.cpu":
+			cpus, _ := dyno.ParseCPUs(l.Value)
+			limits += fmt.Sprintf("              cpu: \"%v\"\n", float64(cpus))
+		default:
+			rest += "# and " + spell(l) + ", which is not a part of the deployment\n"
+		}
+	}
+	if env+limits == "" {
+		return ""
+	}
+	if env != "" {
+		env = "          env:\n" + env
+	}
+	if limits != "" {
+		limits = "          resources:\n            limits:\n" + limits
+	}
+	return "# " + why + "\n" + rest + "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: " + name +
+		"\nspec:\n  template:\n    spec:\n      containers:\n        - name: " + container + "\n" + env + limits
+}
+
 // environment reports whether a level is a variable of the service's own environment, not of its build.
 func environment(factor string) bool {
 	return !strings.Contains(factor, ".") && !slices.Contains([]string{"go", "rev", "build", "GOEXPERIMENT", "GOFLAGS", "GOAMD64", "GOARM64", "CGO_ENABLED"}, factor)

@@ -310,14 +310,33 @@ func against(t *compare.Table, v *Verdict) (facts []string) {
 	return facts
 }
 
-func recommend(t *compare.Table, gains []Verdict) string {
+// Recommended is the setting that [Recommendation] recommends, nil if it recommends none.
+func Recommended(t *compare.Table) dyno.Setting {
+	vs := Verdicts(t)
+	if vs == nil || undecided(t) != "" {
+		return nil
+	}
+	gains := slices.DeleteFunc(slices.Clone(vs), func(v Verdict) bool { return len(v.Better) == 0 || len(v.Worse) > 0 })
+	if _, safe := rank(t, gains); len(safe) > 0 {
+		return safe[0].Setting
+	}
+	return nil
+}
+
+// rank sorts settings that are better in something and worse in nothing. Nothing speaks against a sound one, nor does
+// an unclear metric against a safe one.
+func rank(t *compare.Table, gains []Verdict) (sound, safe []Verdict) {
 	better := func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))
 	}
 	slices.SortStableFunc(gains, better)
-	// Nothing speaks against a sound one, nor does an unclear metric against a safe one.
-	sound := slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(against(t, &v)) > 0 })
-	safe := slices.DeleteFunc(slices.Clone(sound), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
+	sound = slices.DeleteFunc(slices.Clone(gains), func(v Verdict) bool { return len(against(t, &v)) > 0 })
+	safe = slices.DeleteFunc(slices.Clone(sound), func(v Verdict) bool { return len(risks(t, &v)) > 0 })
+	return sound, safe
+}
+
+func recommend(t *compare.Table, gains []Verdict) string {
+	sound, safe := rank(t, gains)
 	if len(safe) == 0 {
 		return notYet(t, &append(sound, gains...)[0])
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/cluster/wire"
+	"github.com/dynolab/dyno/load"
 )
 
 // An Agent serves sessions until its context ends.
@@ -26,6 +27,8 @@ type Agent struct {
 	Watches bool          // it may look at processes
 	Idle    time.Duration // after what time without a session it ends; 0 means never
 	Log     *slog.Logger
+
+	Send func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // sends a load; nil means load.Run
 }
 
 // Serve serves sessions of l, which it closes when ctx ends. No session and no file is left when it returns.

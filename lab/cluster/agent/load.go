@@ -75,7 +75,11 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 		}
 		return &wire.Message{Progress: p}
 	})
-	rec, err := load.Run(ctx, j.Base, l, j.Arg, o)
+	send := s.agent.Send
+	if send == nil {
+		send = load.Run
+	}
+	rec, err := send(ctx, j.Base, l, j.Arg, o)
 	stop()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

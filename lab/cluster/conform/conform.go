@@ -175,8 +175,12 @@ func (p Placement) beside(t *testing.T) {
 	e.Factors = dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}
 	e.Repeats = 2
 	got := p.must(t, e)
-	if len(got.results) != 4 {
-		t.Fatalf("%d results, want 4", len(got.results))
+	want := 4
+	if p.On.Away() { // and the baseline with itself
+		want = 6
+	}
+	if len(got.results) != want {
+		t.Fatalf("%d results, want %d", len(got.results), want)
 	}
 	for _, r := range got.results {
 		rate, _ := r.Values.Get("req/s")

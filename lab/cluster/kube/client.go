@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -58,9 +59,8 @@ func connect(context, namespace string) (*client, error) {
 	}
 	raw, err := loader.RawConfig()
 	c := &client{config: config, namespace: namespace, inside: err != nil || len(raw.Contexts) == 0, of: map[kind]*rest.RESTClient{}}
-	klog.LogToStderr(false) // what it says of a forwarded port that closes, our own errors say
-	klog.SetOutput(io.Discard)
-	config.Timeout = 0 // logs and forwarded ports stay open; requests have contexts
+	klog.SetLogger(logr.Discard()) // what it says of a forwarded port that closes, our own errors say
+	config.Timeout = 0             // logs and forwarded ports stay open; requests have contexts
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, appsv1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -7,6 +7,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -83,6 +84,7 @@ func (p *place) prepare(ctx context.Context, s *dyno.Subject) error {
 		return fmt.Errorf("deployment %s: %w", s.Deployment, err)
 	}
 	p.clone = &d.Spec.Template
+	p.plan.Subject.Container = cmp.Or(s.Container, p.clone.Spec.Containers[0].Name) // for who patches it
 	return nil
 }
 

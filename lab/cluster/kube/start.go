@@ -70,7 +70,7 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 	}
 	began := r.pod.Status.StartTime.Time
 	l := &lab.Running{
-		Base: r.base, What: "image " + r.image(), Sum: r.image(), Node: &r.machine, Ready: min(time.Since(launched), time.Since(began)),
+		Base: r.base, What: r.what(), Sum: r.image(), Node: &r.machine, Ready: min(time.Since(launched), time.Since(began)),
 		Target: probe.Target{PID: r.observer.PID, Socket: r.observer.Socket, Trace: r.out.Trace, Grouped: true},
 		Done:   r.done, Err: r.why,
 		Stop: func() error { return r.end(5) },
@@ -272,6 +272,15 @@ func (r *running) image() string {
 		}
 	}
 	return ""
+}
+
+// what is the image, with the beginning of its digest.
+func (r *running) what() string {
+	_, digest, ok := strings.Cut(r.image(), "sha256:")
+	if !ok {
+		return "image " + r.image()
+	}
+	return "image sha256:" + digest[:min(12, len(digest))]
 }
 
 func tracesCollections(t *dyno.Trial) bool {

@@ -39,6 +39,9 @@ func subject(t *testing.T) dyno.Subject {
 }
 
 func TestLocal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no more than the tests of package lab, for the race detector")
+	}
 	conform.Run(t, conform.Placement{Subject: subject(t), Open: func(t *testing.T) (*lab.Lab, func() error) {
 		l, release, err := lab.Open("")
 		if err != nil {

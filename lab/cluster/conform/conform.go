@@ -151,7 +151,7 @@ func (p Placement) pooled(t *testing.T, r *dyno.Result, requests []dyno.Request)
 // The due times of an open load are those of its schedule, whoever sends.
 func (p Placement) schedule(t *testing.T) {
 	for _, arrival := range []string{"constant", "poisson"} {
-		l := dyno.Load{Rate: dyno.PerSecond(500), Arrival: arrival, Duration: dyno.Duration(2 * time.Second), Warmup: dyno.Duration(100 * time.Millisecond), Concurrency: 40}
+		l := dyno.Load{Rate: dyno.PerSecond(500), Arrival: arrival, Duration: dyno.Duration(time.Second), Warmup: dyno.Duration(100 * time.Millisecond), Concurrency: 40}
 		e := p.experiment(l)
 		got := p.must(t, e)
 		requests := got.requests[1]
@@ -173,11 +173,10 @@ func (p Placement) schedule(t *testing.T) {
 func (p Placement) beside(t *testing.T) {
 	e := p.experiment(dyno.Load{Concurrency: 4, Duration: dyno.Duration(2 * time.Second)})
 	e.Factors = dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}
-	e.Repeats = 2
 	got := p.must(t, e)
-	want := 4
+	want := 2
 	if p.On.Away() { // and the baseline with itself
-		want = 6
+		want = 4
 	}
 	if len(got.results) != want {
 		t.Fatalf("%d results, want %d", len(got.results), want)
@@ -230,7 +229,7 @@ func (p Placement) fails(t *testing.T, got *run, err error, want string) {
 func (p Placement) interrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
-	time.AfterFunc(3*time.Second, func() { cancel(cause) })
+	time.AfterFunc(2*time.Second, func() { cancel(cause) })
 	began := time.Now()
 	memory := false
 	e := p.experiment(dyno.Load{Concurrency: 2, Duration: dyno.Duration(25 * time.Second)})

@@ -31,11 +31,12 @@ const (
 	agentIdle = 20 * time.Second
 	// keepJob is how long the Job is kept after its end.
 	keepJob = 5
-	// patience is how long pods may wait for a node, or for an image that cannot be had at once.
-	patience = 15 * time.Second
 	// pullTime is how long pods have to start where an image is pulled.
 	pullTime = 3 * time.Minute
 )
+
+// patience is how long pods may wait for a node, which a cluster may have to add, or a Job for its pods. Tests have less.
+var patience = 15 * time.Second
 
 // A crew is the agents that send load.
 type crew struct {

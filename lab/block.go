@@ -113,10 +113,10 @@ func (b *block) length(t *trial) time.Duration {
 		whole := float64(own) * float64(all) / float64(max(done, 1))
 		turn = min(turn, max(time.Duration(whole)/dyno.FewTurns, time.Duration(dyno.ShortTurn)))
 	}
-	if done == 0 {
-		return turn
+	answer := time.Duration(t.meter.Answer.Load())
+	if done > 0 {
+		answer = own * time.Duration(max(t.Load.Concurrency, 1)) / time.Duration(done)
 	}
-	answer := own * time.Duration(max(t.Load.Concurrency, 1)) / time.Duration(done)
 	return max(turn, min(answersOfTurn*answer, longestTurn))
 }
 

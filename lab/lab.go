@@ -282,7 +282,9 @@ func (c *course) itsOwn(t *dyno.Trial) bool { return c.proved || c.broken[t.Sett
 // block runs the trials of one block.
 func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	if trials[0].For == "" {
-		c.blocks++
+		if c.blocks++; c.blocks == 1 {
+			c.began = time.Now()
+		}
 	}
 	if !c.beside || trials[0].For != "" && trials[0].For != dyno.ForSame {
 		return c.inTurn(ctx, c.lab.left(trials), c.sink)
@@ -304,6 +306,9 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	}
 	up := func(r *dyno.Result) bool { _, ok := r.Values.Get("ready-sec"); return ok }
 	if c.blocks == 1 && alike(rs) && !slices.ContainsFunc(rs, up) { // nobody was beside another
+		return c.sinkAll(rs)
+	}
+	if slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Void }) { // it says nothing of them
 		return c.sinkAll(rs)
 	}
 	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {

@@ -69,6 +69,9 @@ func (r *runner) step(ctx context.Context, c *client, s *scenario.Step, l *loopO
 				return false, true, err
 			}
 		}
+		if !l.measured {
+			r.warm.Add(1)
+		}
 		failed = failed || k.out.cause != ""
 	}
 	return failed, false, nil

@@ -41,6 +41,7 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	if r.rec.open {
 		r.doubtSchedule(rec, sum, limit)
 	}
+	r.doubtTurns(rec)
 	if rec.Saturated = strings.Join(limits, "; "); len(limits) > 0 {
 		rec.Warnings.Add(dyno.WarnSaturated, "%s: latency is not compared (consider: a lower rate, other concurrency, or more CPU for dyno)", rec.Saturated)
 	}
@@ -66,10 +67,20 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s; their latency includes the wait (consider: more concurrency)",
 			100*share, plural(r.players(), "connection"))
 	}
-	if p99, turn := rec.Latency.Quantile(0.99), r.slot; turn > 0 && float64(p99) > mostOfTurn*float64(turn) {
-		rec.Warnings.Add(dyno.WarnTurns, "turns of %v are short for a p99 of %v: answers arrive in the turns of other settings, and dyno misses a queue that builds up over several turns (consider: a longer --turn, a lower rate, or --alone)",
-			turn, p99.Round(10*time.Microsecond))
+}
+
+// doubtTurns is about turns by the clock.
+func (r *runner) doubtTurns(rec *Record) {
+	p99, turn, cure := rec.Latency.Quantile(0.99), r.slot, "a longer --turn, or --alone"
+	if turn == 0 || float64(p99) <= mostOfTurn*float64(turn) {
+		return
 	}
+	miss := ""
+	if r.rec.open {
+		miss, cure = ", and dyno misses a queue that builds up over several turns", "a longer --turn, a lower rate, or --alone"
+	}
+	rec.Warnings.Add(dyno.WarnTurns, "turns of %v are short for a p99 of %v: answers arrive in the turns of other settings%s (consider: %s)",
+		turn, p99.Round(10*time.Microsecond), miss, cure)
 }
 
 func plural(n int, noun string) string {
@@ -107,10 +118,11 @@ const leastDead = 10
 // died returns an error if the end of a closed load had no success. Clients rest
 // after failures, so a dead service causes few: its dead time counts, not their number.
 func (rec *Record) died(base string, limit float64) error {
-	if limit >= 1 || float64(rec.Dead) <= max(limit, 0.05)*float64(rec.Played) {
+	dead := rec.LastBad - rec.LastGood
+	if rec.Bad < leastDead || limit >= 1 || float64(dead) <= max(limit, 0.05)*float64(rec.Played) {
 		return nil
 	}
 	most := rec.MostFrequent()
 	return fmt.Errorf("load %s: no request succeeded in the last %v of %v: most often %s (consider: %s)",
-		base, rec.Dead.Round(time.Millisecond), rec.Played.Round(time.Millisecond), withExample(most, rec.Examples[most]), rec.Cures[most])
+		base, dead.Round(time.Millisecond), rec.Played.Round(time.Millisecond), withExample(most, rec.Examples[most]), rec.Cures[most])
 }

@@ -68,6 +68,7 @@ func (p Part) of() int { return max(p.Of, 1) }
 type Meter struct {
 	Done   atomic.Int64 // measured requests that are over, failed ones included
 	Failed atomic.Int64 // measured requests that failed
+	Answer atomic.Int64 // mean time of an answer in the warm-up of a closed load, in nanoseconds; 0 if not known
 	phase  atomic.Value // a string
 	turn   *Turn        // of the run; set before it measures
 	window atomic.Pointer[window]
@@ -143,6 +144,7 @@ type runner struct {
 	options  Options
 
 	timeouts    atomic.Int64  // in a row, of all clients
+	warm        atomic.Int64  // requests of the warm-up of a closed load
 	tickets     atomic.Int64  // closed load of so many requests in all: those left
 	unsent      int64         // open load
 	twice       int64         // requests of the window that were sent again
@@ -216,6 +218,9 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	r, err := newRunner(base, l, arg)
 	if err != nil {
 		return nil, err
+	}
+	if o.Part.Of > 0 {
+		r.scenario.Share(o.Part.Index, o.Part.Of)
 	}
 	if r.options = o; o.Turn != nil {
 		r.turn, r.clock, r.rec.turn = o.Turn, o.Turn.clock, o.Turn
@@ -407,7 +412,11 @@ func (r *runner) warmUp(ctx context.Context) error {
 		return r.open(ctx, r.share(Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
 	}
 	until := r.turn.own(r.now()) + d
-	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
+	err := r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
+	if n := r.warm.Load(); n > 0 {
+		r.meter.Answer.Store(int64(d) * int64(r.load.Concurrency) / n)
+	}
+	return err
 }
 
 // share is this generator's part of a schedule.
@@ -426,6 +435,7 @@ func (r *runner) measure(ctx context.Context) error {
 		}
 	}
 	d := time.Duration(r.load.Duration)
+	r.slot = r.turn.slot()
 	if r.load.Rate.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
@@ -435,7 +445,6 @@ func (r *runner) measure(ctx context.Context) error {
 		}
 		// A service slower than the rate gets behind without limit. It has one
 		// more time-out to catch up after the last due time.
-		r.slot = r.turn.slot()
 		return r.open(ctx, r.share(s), d, time.Duration(r.load.Timeout), true)
 	}
 	if r.rec.begin(r.begins()); d > 0 {

@@ -29,8 +29,12 @@ type Record struct {
 	// was done by its end; one with a number of requests takes the whole window.
 	Rate, SentRate float64
 	Own            time.Duration // the time of which they are
-	Dead           time.Duration // closed load: since the last success, if requests went on to fail; of Played
 	Played         time.Duration // the window, of the run's own time
+
+	// Of a closed load, of its own time: how many requests failed in a row at the end, when the last of them was sent, and when
+	// the last success was over.
+	Bad               int64
+	LastBad, LastGood time.Duration
 
 	Latency  *hist.Histogram // done - due, of the requests that succeeded
 	Service  *hist.Histogram // done - sent; in a closed load it is Latency itself
@@ -117,8 +121,8 @@ func (r *runner) record() *Record {
 	rec.Elapsed = max(sum.last-r.rec.zero, 0)
 	r.rates(rec, &sum)
 	rec.Played = r.endedOwn - r.rec.zeroOwn
-	if sum.bad >= leastDead && !r.rec.open {
-		rec.Dead = sum.lastBad - sum.lastGood
+	if !r.rec.open {
+		rec.Bad, rec.LastBad, rec.LastGood = sum.bad, sum.lastBad, sum.lastGood
 	}
 	rec.CPU, rec.StartedLate = r.cpu, r.startedLate
 	r.doubt(rec, &sum)
@@ -141,7 +145,7 @@ func (r *runner) resent() int64 {
 }
 
 func (r *runner) rates(rec *Record, sum *totals) {
-	done, over, d := rec.Latency.Count(), rec.Requests, sum.own.last-sum.own.first
+	done, over, d := float64(rec.Latency.Count()), float64(rec.Requests), sum.own.last-sum.own.first
 	switch all := time.Duration(r.load.Duration); {
 	case r.rec.open && !r.complete:
 		d = r.endedOwn - r.rec.zeroOwn
@@ -153,10 +157,13 @@ func (r *runner) rates(rec *Record, sum *totals) {
 		d = r.planned() + max(sum.sentAt-sum.dueLast-sum.recovered, 0)
 	case all > 0 && r.complete:
 		done, over, d = sum.inTime, sum.sentInTime, all
+	case r.slot > 0 && sum.succeeded > 0: // a number of requests, in turns by the clock
+		over *= sum.succeeded / max(done, 1)
+		done = sum.succeeded
 	}
 	rec.Own = d
-	rec.Rate = float64(done) / d.Seconds()
-	rec.SentRate = float64(over) / d.Seconds()
+	rec.Rate = done / d.Seconds()
+	rec.SentRate = over / d.Seconds()
 }
 
 // planned is an open load's scheduled length, until one more request would be due.

@@ -59,11 +59,12 @@ type totals struct {
 	statuses   map[int]int64
 	slowest    slowest
 	sent       int64
-	overdue    int64 // requests that succeeded after the deadline
-	redirects  int64 // answers of status 3xx that no step expects
-	inTime     int64 // requests that succeeded by the recorder's until
-	sentInTime int64 // requests that were over by then
-	in, out    int64 // bytes
+	overdue    int64   // requests that succeeded after the deadline
+	redirects  int64   // answers of status 3xx that no step expects
+	inTime     float64 // requests that succeeded by the recorder's until; see shard.portion
+	sentInTime float64 // requests that were over by then, likewise
+	succeeded  float64 // all that succeeded, likewise
+	in, out    int64   // bytes
 	waited     int64
 	last       time.Duration                       // done
 	own        struct{ first, last time.Duration } // due, done, of the run's own time
@@ -208,9 +209,9 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	away := s.rec.turn.offset(o.done)
 	s.own.first = min(s.own.first, d.at-s.rec.turn.offset(d.at))
 	s.own.last = max(s.own.last, o.done-away)
-	inTime := o.done-away <= s.rec.until
+	inTime, portion := o.done-away <= s.rec.until, s.portion(o)
 	if inTime {
-		s.sentInTime++
+		s.sentInTime += portion
 	}
 	if o.status/100 == 3 && len(st.Expect) == 0 {
 		s.redirects++
@@ -227,8 +228,9 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 		if latency > s.rec.deadline {
 			s.overdue++
 		}
+		s.succeeded += portion
 		if inTime {
-			s.inTime++
+			s.inTime += portion
 		}
 		s.lastGood = max(s.lastGood, o.done-away)
 		if s.second != nil {
@@ -242,6 +244,15 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	if s.rec.open {
 		s.addOpen(d, o)
 	}
+}
+
+// portion is how much of a closed load's request lay in its turn, where turns go by the clock: the rest of it took no time of
+// the run's own. So requests per second are those of clients that go on for ever.
+func (s *shard) portion(o *outcome) float64 {
+	if s.rec.open || o.done <= o.sent {
+		return 1
+	}
+	return min(s.rec.turn.overlap(o.sent, o.done), 1)
 }
 
 func (s *shard) addOpen(d due, o *outcome) {
@@ -319,6 +330,7 @@ func (s *totals) merge(t *totals) {
 	s.sent += t.sent
 	s.overdue += t.overdue
 	s.inTime += t.inTime
+	s.succeeded += t.succeeded
 	s.sentInTime += t.sentInTime
 	s.redirects += t.redirects
 	s.in += t.in

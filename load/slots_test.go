@@ -230,6 +230,26 @@ func TestShortTurns(t *testing.T) {
 	}
 }
 
+// Clients of a closed load in turns by the clock send as many requests a second of their own time as they do alone: what an
+// answer takes after its turn is not of that time.
+func TestClosedByClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		play := func(l dyno.Load, answer time.Duration) func(o Options) (*Record, error) {
+			return func(o Options) (*Record, error) { return runFake(t.Context(), l, o, after(answer)) }
+		}
+		timed, counted := dyno.Load{Concurrency: 2, Duration: seconds(4)}, dyno.Load{Concurrency: 2, Requests: 200}
+		recs, errs := beside(t.Context(), 1, 200*time.Millisecond, play(timed, 80*time.Millisecond), play(timed, 100*time.Millisecond), play(counted, 30*time.Millisecond))
+		for i, want := range []float64{2 / .08, 2 / .1, 2 / .03} {
+			if got := recs[i].Rate; errs[i] != nil || math.Abs(got/want-1) > 0.03 {
+				t.Errorf("load %d: %v requests per second, want %v, %v", i, got, want, errs[i])
+			}
+		}
+		if !short(recs[1]) {
+			t.Error("turns that are short for answers of 100 ms are not doubted")
+		}
+	})
+}
+
 // A load that falls behind in its own turns is behind by its own time, and what could not be sent
 // counts.
 func TestBehindInTurns(t *testing.T) {

@@ -416,6 +416,7 @@ func environ(vars map[string]string, dir, socket, debug string) []string {
 	maps.Copy(env, vars)
 	env["PWD"] = dir
 	delete(env, "DYNO_PROBE") // if dyno is itself a subject
+	delete(env, "DYNO_TOKEN") // who has it can send load from all agents
 	if socket != "" {
 		env["DYNO_PROBE"] = socket
 	}

@@ -69,16 +69,17 @@ const collection = "gc 1 @0.010s 1%: 0.01+0.5+0.01 ms clock, 0.02+0.1/0.4/0+0.02
 
 // Commands that this test leaves out, and what runs them.
 var otherwiseRun = map[string]string{
-	"go install":    "the release",
-	"dyno demo":     "the evaluation; it takes three minutes",
-	"dyno certify":  "TestCertify; it takes ten minutes",
-	"image --agent": "the tests of cmd/dyno/remote; this test's dyno is not static",
-	"dyno view":     "TestView and TestMachineViewLive; it does not end",
-	"github.com/":   "TestMachineModules, of other modules",
-	"go=1.25.5":     "TestLongToolchains, of other versions",
-	"$ dyno run":    "output, not a command",
-	"go run ./cmd/": "the evaluation",
-	"-tune-2026":    "the script tune, with a directory of a tuning",
+	"go install":      "the release",
+	"dyno demo":       "the evaluation; it takes three minutes",
+	"dyno certify":    "TestCertify; it takes ten minutes",
+	"--on kubernetes": "eval/kubelab/test, in a cluster",
+	"image --agent":   "the tests of cmd/dyno/remote; this test's dyno is not static",
+	"dyno view":       "TestView and TestMachineViewLive; it does not end",
+	"github.com/":     "TestMachineModules, of other modules",
+	"go=1.25.5":       "TestLongToolchains, of other versions",
+	"$ dyno run":      "output, not a command",
+	"go run ./cmd/":   "the evaluation",
+	"-tune-2026":      "the script tune, with a directory of a tuning",
 }
 
 // Every command of the README and of the recipes does what it says on a repository such as theirs, with shorter loads.

@@ -122,7 +122,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 		"subject", "load", "probes", "client", "bench", // their keys have
 		"packages",
 		"package", "module", "binary", "url", "args", // arguments of the command
-		"dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
+		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
 	watched := []string{"pid", "process", "none", "more"} // what dyno watch is told on its command line, or --resume --more, and a run's plan lacks
 	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {

@@ -55,8 +55,19 @@ func (f *Fleet) Check(ctx context.Context) (away time.Duration, host string, err
 	for _, c := range clocks {
 		away = max(away, leadOf(c))
 	}
-	return away, hosts[0], cmp.Or(errs...)
+	if err := cmp.Or(errs...); err != nil {
+		return 0, "", err
+	}
+	for i, h := range hosts {
+		if loopback(h) != loopback(hosts[0]) {
+			return 0, "", fmt.Errorf("agent %s is on this machine and agent %s is not, so that no address of the subject serves both (consider: this machine's own address for the agent here)",
+				f.Members[0].Name, f.Members[i].Name)
+		}
+	}
+	return away, hosts[0], nil
 }
+
+func loopback(host string) bool { return net.ParseIP(host).IsLoopback() }
 
 // leadOf is how long before the begin of a window an agent hears of it: a busy machine takes longer to
 // pass a message on than the fastest was.
@@ -84,6 +95,9 @@ func split(l dyno.Load, members int) (parts []part) {
 	used := members
 	if !open {
 		used = min(members, l.Concurrency)
+		if l.Requests > 0 {
+			used = min(used, l.Requests)
+		}
 	}
 	share := func(n, i int) int { return n*(i+1)/used - n*i/used }
 	first := 0
@@ -92,19 +106,21 @@ func split(l dyno.Load, members int) (parts []part) {
 		p.load.Concurrency = max(share(l.Concurrency, i), 1)
 		if l.MaxInFlight > 0 {
 			p.load.MaxInFlight = max(share(l.MaxInFlight, i), 1)
+			if l.HTTP != "2" {
+				p.load.MaxInFlight = min(p.load.MaxInFlight, p.load.Concurrency)
+			}
 		}
 		if !open && l.Requests > 0 {
-			next := first + p.load.Concurrency
-			p.load.Requests = l.Requests*next/l.Concurrency - l.Requests*first/l.Concurrency
+			p.load.Requests = share(l.Requests, i)
 		}
 		p.Index, p.Of, p.First = i, used, first
-		first += p.load.Concurrency
+		first += max(p.load.Concurrency, p.load.MaxInFlight)
 		parts = append(parts, p)
 	}
 	return parts
 }
 
-// voided is err, or the trial is void by it if the agent itself is the reason.
+// lost makes a trial void by an error of a session.
 func lost(name string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

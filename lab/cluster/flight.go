@@ -46,10 +46,12 @@ type crew struct {
 	clock   wire.Clock
 	kept    *requestlog.Buffer
 	record  *wire.Record
+	answer  time.Duration // of its warm-up; read after ready
 
 	ready, ended, done chan struct{}
 	mu                 sync.Mutex
 	progress           wire.Progress
+	seen               time.Duration // the most that the agent's clock showed more than this one's, since its offset was estimated
 }
 
 // Load puts l on the service at base from all members, as load.Run does from one. Its error is a
@@ -89,26 +91,25 @@ func (t *flight) fly(ctx context.Context) (*load.Record, error) {
 	o.Meter.In(o.Turn)
 	o.Meter.Enter("setup")
 	var reading sync.WaitGroup
-	defer reading.Wait()
-	defer t.each(func(c *crew) {
-		if c.conn != nil {
-			c.conn.Close()
-		}
-	})
-	if err := t.dial(ctx); err != nil {
+	serving, stopServing := context.WithCancel(ctx)
+	over := func() { // ends all sessions, and what reads and writes them
+		stopServing()
+		t.each((*crew).close)
+		reading.Wait()
+	}
+	defer over()
+	if err := t.dial(ctx, func(i int, c *crew) {
+		reading.Go(func() { t.read(i, c) })
+		reading.Go(func() { t.beat(serving, c) })
+	}); err != nil {
 		return nil, err
 	}
-	for i, c := range t.crew {
-		reading.Go(func() { t.read(i, c) })
-		stop := context.AfterFunc(ctx, func() { c.conn.Close() })
-		defer stop()
-	}
-	beating, stopBeats := context.WithCancel(ctx)
-	defer stopBeats()
-	reading.Go(func() { t.beat(beating) })
+	stop := context.AfterFunc(ctx, func() { t.each((*crew).close) })
+	defer stop()
 	if err := t.await(ctx, func(c *crew) chan struct{} { return c.ready }); err != nil {
 		return nil, t.cause(ctx, err)
 	}
+	o.Meter.Answer.Store(int64(t.answer()))
 	if err := o.Begin(ctx); err != nil {
 		return nil, t.cause(ctx, err)
 	}
@@ -125,22 +126,29 @@ func (t *flight) fly(ctx context.Context) (*load.Record, error) {
 	if err == nil {
 		err = t.await(ctx, func(c *crew) chan struct{} { return c.done })
 	}
-	stopBeats()
+	if err != nil {
+		err = t.cause(ctx, err)
+	}
+	over()
 	t.seconds.flush()
 	if err != nil {
-		return t.partial(at), t.cause(ctx, err)
+		return t.partial(at), err
 	}
 	rec := t.pool(at)
 	return rec, cmp.Or(t.void(), t.failed(rec))
 }
 
-// dial opens all sessions and hands out the parts.
-func (t *flight) dial(ctx context.Context) error {
+// dial opens all sessions, hands out the parts, and lets each session be served.
+func (t *flight) dial(ctx context.Context, serve func(i int, c *crew)) error {
 	errs := make([]error, len(t.crew))
 	var all sync.WaitGroup
 	for i, c := range t.crew {
 		all.Go(func() {
 			conn, welcome, err := t.fleet.dial(ctx, t.fleet.Members[i])
+			if refused := (*wire.RefusedError)(nil); errors.As(err, &refused) {
+				errs[i] = err
+				return
+			}
 			if err != nil {
 				errs[i] = &lab.VoidError{Why: err.Error()}
 				return
@@ -152,7 +160,9 @@ func (t *flight) dial(ctx context.Context) error {
 			}
 			if err != nil {
 				errs[i] = lost(c.name, err)
+				return
 			}
+			serve(i, c)
 		})
 	}
 	all.Wait()
@@ -219,8 +229,20 @@ func (t *flight) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// beat gives signs of life.
-func (t *flight) beat(ctx context.Context) {
+// answer is the longest time of an answer in the warm-up of a member.
+func (t *flight) answer() (longest time.Duration) {
+	t.each(func(c *crew) { longest = max(longest, c.answer) })
+	return longest
+}
+
+func (c *crew) close() {
+	if c.conn != nil {
+		c.conn.Close()
+	}
+}
+
+// beat gives a member signs of life.
+func (t *flight) beat(ctx context.Context, c *crew) {
 	tick := time.NewTicker(wire.Beat)
 	defer tick.Stop()
 	for {
@@ -228,8 +250,8 @@ func (t *flight) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := t.send(func(*crew) *wire.Message { return new(wire.Message) }); err != nil && ctx.Err() == nil {
-				t.cancel(err)
+			if err := c.conn.Send(new(wire.Message)); err != nil && ctx.Err() == nil {
+				t.cancel(lost(c.name, err))
 				return
 			}
 		}
@@ -257,12 +279,13 @@ func (t *flight) read(i int, c *crew) {
 			return
 		}
 		switch {
-		case m.Ready:
+		case m.Ready != nil:
+			c.answer = m.Ready.Answer
 			reach(c.ready)
 		case m.Progress != nil:
 			t.progress(c, m.Progress)
 			t.seconds.reach(i, m.Progress.At)
-		case m.Second != nil:
+		case m.Second != nil && m.Second.Latency != nil:
 			t.seconds.add(i, m.Second)
 		case m.Ended:
 			t.seconds.reach(i, over)
@@ -279,6 +302,10 @@ func (t *flight) read(i int, c *crew) {
 				c.kept.Add(q.Client, t.log.Step(q.Step), q.Due, q.Sent, q.Done, q.Status, q.Bytes, q.Failed)
 			}
 		}
+		if m.Last && c.record == nil {
+			t.cancel(lost(c.name, errors.New("it ended without a result")))
+			return
+		}
 		if m.Last {
 			t.seconds.reach(i, over)
 			reach(c.ready, c.ended, c.done)
@@ -290,6 +317,9 @@ func (t *flight) read(i int, c *crew) {
 // progress adds up what the members have done.
 func (t *flight) progress(c *crew, p *wire.Progress) {
 	c.mu.Lock()
+	if more := p.Now.Round(0).Sub(time.Now().Round(0)); c.progress.Now.IsZero() || more > c.seen {
+		c.seen = more
+	}
 	c.progress = *p
 	c.mu.Unlock()
 	var done, failed int64
@@ -311,11 +341,8 @@ func (t *flight) progress(c *crew, p *wire.Progress) {
 func (t *flight) pool(at time.Time) *load.Record {
 	var parts []*load.Record
 	var names []string
-	var starts []time.Time
-	t.each(func(c *crew) {
-		parts, names, starts = append(parts, c.record.Record), append(names, c.name), append(starts, at)
-	})
-	rec := pool.Records(parts, names, starts)
+	t.each(func(c *crew) { parts, names = append(parts, c.record.Record), append(names, c.name) })
+	rec := pool.Records(parts, names, at)
 	t.each(func(c *crew) { rec.Generators = append(rec.Generators, c.generator()) })
 	if log := t.log; log != nil {
 		t.log = nil
@@ -343,12 +370,21 @@ func (c *crew) generator() dyno.Generator {
 	r := c.record
 	g := dyno.Generator{
 		Name: c.name, Machine: c.machine, Requests: r.Requests,
-		Start: r.StartedLate.Seconds(), Clock: c.clock.Error.Seconds(), CPU: r.CPU, Throttled: r.Throttled,
+		Start: r.StartedLate.Seconds(), Clock: max(c.clock.Error, c.moved()).Seconds(), CPU: r.CPU, Throttled: r.Throttled,
 	}
 	if r.Lateness != nil && r.Lateness.Count() >= 100 { // of fewer it would be the longest
 		g.Lateness = r.Lateness.Quantile(0.99).Seconds()
 	}
 	return g
+}
+
+// moved is by how much the agent's clock went forward or back since its offset was estimated. A message takes some time, so it can only be
+// seen that less than the offset is left, or more.
+func (c *crew) moved() time.Duration {
+	if c.progress.Now.IsZero() {
+		return 0
+	}
+	return max(c.seen-c.clock.Offset, c.clock.Offset-c.seen) - 2*c.clock.Error
 }
 
 const (
@@ -363,6 +399,8 @@ func (t *flight) void() error {
 		switch {
 		case r.StartedLate > mostLate:
 			return &lab.VoidError{Why: fmt.Sprintf("agent %s began %v late (want at most %v)", c.name, r.StartedLate.Round(time.Millisecond), mostLate)}
+		case c.moved() > mostLate:
+			return &lab.VoidError{Why: fmt.Sprintf("the clock of agent %s moved by %v during the trial (consider: whether something sets it, such as NTP)", c.name, c.moved().Round(time.Millisecond))}
 		case r.Throttled > mostThrottled*r.Elapsed.Seconds() && r.Elapsed > 0:
 			return &lab.VoidError{Why: fmt.Sprintf("agent %s was kept from its CPUs for %.3g s by its CPU limit (consider: more CPU for agents, or more agents)", c.name, r.Throttled)}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -20,6 +22,7 @@ type Observer struct {
 	Socket string // of the injected probe, likewise; "" if there is none
 	Base   string // address of the subject, for the agent
 	Served string // the same for others: what a target's URLs begin with
+	Beside bool   // other subjects take turns with it on its machine: the agent cannot tell them from strangers
 }
 
 // Ask asks one question.
@@ -165,10 +168,12 @@ func (p *farProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 		switch {
 		case m.Refused != "":
 			return probe.Reading{}, errors.New(m.Refused)
-		case m.Ready:
+		case m.Ready != nil:
 			t.Begin()
 		case m.Sample != nil && t.Sample != nil:
 			t.Sample(m.Sample.Metric, m.Sample.At, m.Sample.Value)
+		case m.Part != nil && filepath.Base(m.Part.Name) != m.Part.Name:
+			return probe.Reading{}, fmt.Errorf("the agent beside the subject sends a file %q", m.Part.Name)
 		case m.Part != nil:
 			if files[m.Part.Name] == nil {
 				if files[m.Part.Name], err = t.Create(m.Part.Name); err != nil {
@@ -183,11 +188,18 @@ func (p *farProbe) Watch(ctx context.Context, t probe.Target) (probe.Reading, er
 			if m.Reading.Err != "" {
 				err = errors.New(m.Reading.Err)
 			}
-			return m.Reading.Reading, err
+			return p.trusted(m.Reading.Reading), err
 		default:
 			if err := c.Send(new(wire.Message)); err != nil {
 				return probe.Reading{}, err
 			}
 		}
 	}
+}
+
+// trusted leaves out what an agent cannot know, and files of other names than those of a trial's directory.
+func (p *farProbe) trusted(r probe.Reading) probe.Reading {
+	r.Files = slices.DeleteFunc(r.Files, func(f probe.File) bool { return filepath.Base(f.Name) != f.Name })
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w dyno.Warning) bool { return p.Beside && w.Kind == dyno.WarnOthers })
+	return r
 }

@@ -26,7 +26,7 @@ func byClock(t *testing.T, seed uint64, turn time.Duration, n int) (*Rota, []*Me
 	var gates []*follower
 	for range n {
 		f := &follower{t: t}
-		m := &Member{Gate: f, Follow: func(t Table) { f.turn, f.gap, f.begin = t.Turn, r.gap, t.Begin() }}
+		m := &Member{Gate: f, Follow: func(t Table) { f.turn, f.gap, f.begin = t.Turn, t.Every-t.Turn, t.Begin() }}
 		r.Join(m)
 		members, gates = append(members, m), append(gates, f)
 	}

@@ -21,10 +21,10 @@ type Gate interface {
 
 // A Rota gives turns to its members until all have left.
 type Rota struct {
-	rng       *rand.Rand
-	order     []int         // of the round before, if it is to be mirrored
-	slot, gap time.Duration // by the clock; 0: turns end with their last answers
-	lead      time.Duration // see Early
+	rng   *rand.Rand
+	order []int         // of the round before, if it is to be mirrored
+	slot  time.Duration // by the clock; 0: turns end with their last answers
+	lead  time.Duration // see Early
 
 	mu      sync.Mutex
 	members []*Member
@@ -37,8 +37,8 @@ type Member struct {
 	// Length is how long the member's turns should be at least, as far as it knows. A round has
 	// the longest for all: turns of one length meet the same machine.
 	Length func() time.Duration
-	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. Neither
-	// Gate nor Length is called then.
+	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. Gate
+	// is not called then.
 	Follow func(Table)
 
 	rota    *Rota

@@ -16,12 +16,10 @@ import (
 
 // Records makes one record of those of several generators, whose Parts were its parts.
 // Counts add up, and so do histograms: a percentile is that of all requests pooled. A doubt that is
-// of one generator names it. The window of parts[i] began at starts[i] of one clock; times count
-// from the first. Kept is left to the caller.
-func Records(parts []*load.Record, names []string, starts []time.Time) *load.Record {
-	first := slices.MinFunc(starts, time.Time.Compare)
+// of one generator names it. The windows of all began at start. Kept is left to the caller.
+func Records(parts []*load.Record, names []string, start time.Time) *load.Record {
 	sum := &load.Record{
-		Start: first, Dead: parts[0].Dead, Latency: hist.New(),
+		Start: start, Latency: hist.New(),
 		Failures: map[string]int{}, Examples: map[string]string{}, Cures: map[string]string{},
 	}
 	sum.Engine, sum.Statuses = parts[0].Engine, map[int]int64{}
@@ -30,22 +28,26 @@ func Records(parts []*load.Record, names []string, starts []time.Time) *load.Rec
 		sum.Service, sum.Lateness = hist.New(), hist.New()
 	}
 	done, over := 0.0, 0.0
-	for i, p := range parts {
-		add(sum, p, starts[i].Sub(first))
+	for _, p := range parts {
+		add(sum, p)
 		if sum.Lateness != nil {
 			sum.Service.Merge(p.Service)
 			sum.Lateness.Merge(p.Lateness)
 		}
-		done += p.Rate * p.Own.Seconds()
-		over += p.SentRate * p.Own.Seconds()
+		if p.Own > 0 { // or nothing was over
+			done += p.Rate * p.Own.Seconds()
+			over += p.SentRate * p.Own.Seconds()
+		}
 	}
-	sum.Rate, sum.SentRate = done/sum.Own.Seconds(), over/sum.Own.Seconds()
+	if sum.Own > 0 {
+		sum.Rate, sum.SentRate = done/sum.Own.Seconds(), over/sum.Own.Seconds()
+	}
 	doubt(sum, parts, names)
 	return sum
 }
 
-// add adds the counts of a part whose window began so much later.
-func add(sum, p *load.Record, later time.Duration) {
+// add adds the counts of a part.
+func add(sum, p *load.Record) {
 	sum.Requests += p.Requests
 	sum.Unsent += p.Unsent
 	sum.Failed += p.Failed
@@ -64,16 +66,15 @@ func add(sum, p *load.Record, later time.Duration) {
 	maps.Copy(sum.Examples, p.Examples)
 	maps.Copy(sum.Cures, p.Cures)
 	sum.Latency.Merge(p.Latency)
-	sum.Elapsed = max(sum.Elapsed, p.Elapsed+later)
+	sum.Elapsed = max(sum.Elapsed, p.Elapsed)
 	sum.Own = max(sum.Own, p.Own)
 	sum.Played = max(sum.Played, p.Played)
-	sum.Dead = min(sum.Dead, p.Dead)
+	sum.Bad += p.Bad
+	sum.LastBad = max(sum.LastBad, p.LastBad)
+	sum.LastGood = max(sum.LastGood, p.LastGood)
 	sum.CPU = max(sum.CPU, p.CPU)
 	sum.StartedLate = max(sum.StartedLate, p.StartedLate)
-	for _, q := range p.Slowest {
-		q.Due, q.Sent, q.Done = q.Due+later, q.Sent+later, q.Done+later
-		sum.Slowest = append(sum.Slowest, q)
-	}
+	sum.Slowest = append(sum.Slowest, p.Slowest...)
 	slices.SortStableFunc(sum.Slowest, func(a, b dyno.Request) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
 	sum.Slowest = sum.Slowest[:min(len(sum.Slowest), load.MostSlowest)]
 	for i, s := range p.Steps { // all have the steps of one plan
@@ -88,7 +89,7 @@ func add(sum, p *load.Record, later time.Duration) {
 	}
 }
 
-// doubt takes over the warnings of the parts. Those of failures are of the sum.
+// doubt takes over the warnings of the parts, one of each kind. Those of failures and of saturation are of the sum.
 func doubt(sum *load.Record, parts []*load.Record, names []string) {
 	sum.WarnOfFailures()
 	var limits []string
@@ -97,16 +98,29 @@ func doubt(sum *load.Record, parts []*load.Record, names []string) {
 			limits = append(limits, names[i]+": "+p.Saturated)
 		}
 		for _, w := range p.Warnings {
-			lacks := func(q *load.Record) bool { return !slices.Contains(q.Warnings, w) }
-			switch {
-			case w.Kind == dyno.WarnFailures:
-			case slices.ContainsFunc(parts, lacks):
-				w.Text = fmt.Sprintf("%s: %s", names[i], w.Text)
-				sum.Warnings = append(sum.Warnings, w)
-			case i == 0: // it is of all
-				sum.Warnings = append(sum.Warnings, w)
+			like := func(v dyno.Warning) bool { return v.Kind == w.Kind && v.Of == w.Of }
+			if w.Kind == dyno.WarnFailures || w.Kind == dyno.WarnSaturated || slices.ContainsFunc(sum.Warnings, like) {
+				continue
 			}
+			n := 0
+			for _, q := range parts {
+				if slices.ContainsFunc(q.Warnings, like) {
+					n++
+				}
+			}
+			if n < len(parts) || !same(parts, w) {
+				w.Text = fmt.Sprintf("%d of %d agents: %s (figures of %s)", n, len(parts), w.Text, names[i])
+			}
+			sum.Warnings = append(sum.Warnings, w)
 		}
 	}
+	if len(limits) > 0 {
+		sum.Warnings.Add(dyno.WarnSaturated, "%s: latency is not compared (consider: a lower rate, other concurrency, or more agents)", strings.Join(limits, "; "))
+	}
 	sum.Saturated = strings.Join(limits, "; ")
+}
+
+// same reports whether all parts have a warning with the same figures.
+func same(parts []*load.Record, w dyno.Warning) bool {
+	return !slices.ContainsFunc(parts, func(q *load.Record) bool { return !slices.Contains(q.Warnings, w) })
 }

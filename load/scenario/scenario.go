@@ -26,7 +26,29 @@ type Scenario struct {
 	Tallies               []Tally // what is measured: steps of the same name are one
 	Warnings              dyno.Warnings
 	tables                *tables
-	counter               atomic.Int64 // of {{counter}}
+	counter               count // of {{counter}}
+}
+
+// A count is of all generators of a load: each has every of-th number from its index on. The zero value is that of one generator.
+type count struct {
+	taken     atomic.Int64
+	index, of int64
+}
+
+func (c *count) next() int64 { return (c.taken.Add(1)-1)*max(c.of, 1) + c.index }
+
+func (c *count) share(index, of int) { c.index, c.of = int64(index), int64(of) }
+
+// Share makes the scenario that of one of several generators, before it is played: what is taken in turn over the whole load, such as
+// rows of data, targets and {{counter}}, is taken by them in turn.
+func (s *Scenario) Share(index, of int) {
+	s.counter.share(index, of)
+	if s.tables != nil {
+		s.tables.next.share(index, of)
+	}
+	for _, step := range s.Loop {
+		step.turn.share(index, of)
+	}
 }
 
 // A Tally is a label under which requests are counted.
@@ -56,7 +78,7 @@ type Step struct {
 	sleep dyno.Sleep
 	Group []*Step // sent at the same time
 	turns []*Step // instead of itself: one of these, in turn over all clients
-	turn  atomic.Int64
+	turn  count
 }
 
 type headerText struct {
@@ -69,7 +91,7 @@ func (s *Step) Pick() *Step {
 	if len(s.turns) == 0 {
 		return s
 	}
-	return s.turns[(s.turn.Add(1)-1)%int64(len(s.turns))]
+	return s.turns[s.turn.next()%int64(len(s.turns))]
 }
 
 // Width is how many requests the step sends at the same time.

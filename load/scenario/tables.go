@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"sync/atomic"
 	"unicode"
 
 	"github.com/dynolab/dyno"
@@ -18,7 +17,7 @@ import (
 // tables are a load's data: rows that its clients take in turn. nil: no data.
 type tables struct {
 	all  []table // by name
-	next atomic.Uint64
+	next count
 }
 
 type table struct {
@@ -64,11 +63,11 @@ func (ts *tables) take(v *Vars) {
 	if ts == nil {
 		return
 	}
-	at := ts.next.Add(1) - 1
+	at := ts.next.next()
 	v.rows = v.rows[:0]
 	for i := range ts.all {
 		rows := ts.all[i].rows
-		v.rows = append(v.rows, rows[at%uint64(len(rows))])
+		v.rows = append(v.rows, rows[at%int64(len(rows))])
 	}
 }
 

@@ -79,6 +79,36 @@ func TestTakeInTurn(t *testing.T) {
 	}
 }
 
+// Three generators take the numbers and the rows of one load in turn.
+func TestShare(t *testing.T) {
+	ts := func() *tables {
+		return &tables{all: []table{{name: "t", columns: []string{"c"}, rows: [][]string{{"a"}, {"b"}, {"c"}, {"d"}}}}}
+	}
+	var numbers []int64
+	rows := ""
+	var all []*Scenario
+	for i := range 3 {
+		s := &Scenario{tables: ts()}
+		s.Share(i, 3)
+		all = append(all, s)
+	}
+	for range 4 {
+		for _, s := range all {
+			v := newVars(0, 0, s.tables, &s.counter)
+			s.tables.take(v)
+			numbers, rows = append(numbers, s.counter.next()), rows+v.rows[0][0]
+		}
+	}
+	for i, n := range numbers {
+		if n != int64(i) {
+			t.Fatalf("numbers %v", numbers)
+		}
+	}
+	if rows != "abcdabcdabcd" {
+		t.Errorf("rows %s", rows)
+	}
+}
+
 func TestDataMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct{ content, want string }{

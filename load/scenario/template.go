@@ -76,7 +76,7 @@ func (k *names) parseAction(s string) (p part, rest string, err error) {
 		p, err = k.parseVariable(name[1:])
 	case name == "counter" && len(args) == 0:
 		p.value = func(dst []byte, v *Vars) ([]byte, error) {
-			return strconv.AppendInt(dst, v.counter.Add(1)-1, 10), nil
+			return strconv.AppendInt(dst, v.counter.next(), 10), nil
 		}
 	case name == "uuid" && len(args) == 0:
 		p.value = func(dst []byte, v *Vars) ([]byte, error) { return v.appendUUID(dst), nil }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"text/template"
 )
@@ -29,10 +28,10 @@ func someNames(t testing.TB) *names {
 
 // someVars are those of client 7 in its third loop, with the first rows.
 func someVars(k *names, seed uint64) *Vars {
-	v := newVars(7, seed, k.tables, new(atomic.Int64))
+	v := newVars(7, seed, k.tables, new(count))
 	v.n = 2
 	v.captured["id"] = "c-9"
-	k.tables.next.Store(0)
+	k.tables.next.taken.Store(0)
 	k.tables.take(v)
 	return v
 }
@@ -225,7 +224,7 @@ func TestTextOfManyClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		const clients, each = 8, 50
-		var counter atomic.Int64
+		var counter count
 		var all sync.WaitGroup
 		got := make([][]string, clients)
 		for c := range clients {
@@ -283,7 +282,7 @@ var errNoTemplate = errors.New("no template")
 // byTextTemplate renders a template with text/template.
 func byTextTemplate(k *names, s string, v *Vars) (string, error) {
 	t, err := template.New("path").Option("missingkey=error").Funcs(template.FuncMap{
-		"counter": func() int64 { return v.counter.Add(1) - 1 },
+		"counter": func() int64 { return v.counter.taken.Add(1) - 1 },
 		"uuid":    func() string { return string(v.appendUUID(nil)) },
 		"random": func(lo, hi any) (int, error) {
 			least, err1 := strconv.Atoi(fmt.Sprint(lo))

@@ -9,22 +9,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 )
 
 // Vars are one client's variables, for one goroutine at a time.
 type Vars struct {
 	n, client int
 	captured  map[string]string
-	rows      [][]string    // the loop's row of each table; see tables.take
-	tables    *tables       // may be nil
-	rng       *rand.Rand    // the client's own
-	counter   *atomic.Int64 // of the whole load
+	rows      [][]string // the loop's row of each table; see tables.take
+	tables    *tables    // may be nil
+	rng       *rand.Rand // the client's own
+	counter   *count     // of the whole load
 }
 
 // newVars returns the variables of a client that has captured nothing. Random values
 // depend on seed and client alone.
-func newVars(client int, seed uint64, ts *tables, counter *atomic.Int64) *Vars {
+func newVars(client int, seed uint64, ts *tables, counter *count) *Vars {
 	return &Vars{
 		client: client, captured: map[string]string{}, tables: ts, counter: counter,
 		// The streams of schedules count up from 0; see Poisson.

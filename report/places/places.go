@@ -95,7 +95,7 @@ func nodes(p *placement.Places) layout.Section {
 		}
 	}
 	notes = append(notes, "Settings are compared within blocks, each on one node, so that this difference is in no verdict.")
-	return layout.Section{Title: "What the node makes a difference of", Grids: []layout.Grid{g}, Notes: notes}
+	return layout.Section{Title: "Difference between nodes", Grids: []layout.Grid{g}, Notes: notes}
 }
 
 func percent(ratio dyno.Number) string {

@@ -18,7 +18,7 @@ var commands = []struct {
 	title string
 	names []string
 }{
-	{"Measure", []string{"run", "tune", "bench", "load", "watch", "demo"}},
+	{"Measure", []string{"run", "tune", "bench", "load", "watch", "agent", "demo"}},
 	{"Read", []string{"report", "compare", "predict", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "image", "schema", "certify", "man"}},
 }
@@ -29,7 +29,7 @@ var flags = []struct {
 	names []string
 }{
 	{"Comparison", []string{"vary", "pair", "aa", "arg", "repeat", "blocks", "within", "turn", "alone", "slice", "overhead", "seed", "negligible", "precision", "error", "baseline", "cache", "resume", "more"}},
-	{"Service", []string{"addr", "ready", "ready-timeout", "env", "limit", "go", "rev", "build", "inject", "idle", "memory"}},
+	{"Service", []string{"addr", "ready", "ready-timeout", "env", "limit", "on", "image", "deployment", "go", "rev", "build", "inject", "idle", "memory"}},
 	{"Load", []string{"concurrency", "rate", "arrival", "max-in-flight", "requests", "duration", "warmup", "path", "method", "header", "body", "data", "targets", "command",
 		"timeout", "connect-timeout", "read-timeout", "deadline", "max-failures", "http", "insecure", "load"}},
 	{"Probes and profiles", []string{"probe", "every", "profile", "profile-repeat", "profile-heap", "trace", "pprof", "expvar", "prometheus", "metrics", "keep-requests", "max-requests-kept", "otlp"}},

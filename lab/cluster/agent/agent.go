@@ -25,7 +25,7 @@ type Agent struct {
 	Version string
 	Name    string        // of its machine; "" means the host's
 	Watches bool          // it may look at processes
-	Idle    time.Duration // after what time without a session it ends; 0 means never
+	Idle    time.Duration // after what time without a session it ends, once there was one; 0 means never
 	Log     *slog.Logger
 
 	Send func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // sends a load; nil means load.Run
@@ -40,27 +40,33 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
-	idle := newIdle(a.Idle, func() { cancel(nil) })
+	idle := newIdle(a.Idle, func() { cancel(errIdle) })
 	defer idle.stop()
 	for {
 		c, err := l.Accept()
+		if errors.Is(context.Cause(ctx), errIdle) {
+			return nil
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		idle.enter()
 		sessions.Go(func() {
-			defer idle.leave()
 			defer c.Close()
-			err := a.session(ctx, c, m)
+			err := a.session(ctx, c, m, idle)
 			if err != nil && !errors.Is(err, net.ErrClosed) {
 				a.Log.Warn("session ended", "peer", c.RemoteAddr().String(), "error", err)
 			}
 		})
 	}
 }
+
+var errIdle = errors.New("nobody is there")
+
+// firstIdle is how long an agent waits for its first session: its coordinator may wait for the images of others.
+const firstIdle = 10 * time.Minute
 
 // An idle calls over when nobody was there for some time.
 type idle struct {
@@ -73,7 +79,7 @@ type idle struct {
 func newIdle(after time.Duration, over func()) *idle {
 	i := &idle{after: after}
 	if after > 0 {
-		i.timer = time.AfterFunc(after, over)
+		i.timer = time.AfterFunc(max(after, firstIdle), over)
 	}
 	return i
 }
@@ -117,7 +123,7 @@ type session struct {
 	cancel context.CancelCauseFunc
 }
 
-func (a *Agent) session(ctx context.Context, c net.Conn, m dyno.Machine) error {
+func (a *Agent) session(ctx context.Context, c net.Conn, m dyno.Machine, idle *idle) error {
 	conn, err := wire.Accept(c, a.Version, m)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) { // somebody looks whether the port is open
 		return nil
@@ -125,6 +131,8 @@ func (a *Agent) session(ctx context.Context, c net.Conn, m dyno.Machine) error {
 	if err != nil {
 		return err
 	}
+	idle.enter() // who is not let in is nobody
+	defer idle.leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s := &session{Conn: conn, agent: a, inbox: make(chan *wire.Message, 16), cancel: cancel}

@@ -40,17 +40,17 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 	}
 	turn := follow(nil, j.Turns)
 	o.Turn = turn
-	var at, began time.Time
+	var began time.Time
 	throttled := 0.0
 	o.Begin = func(ctx context.Context) error {
-		if err := s.Send(&wire.Message{Ready: true}); err != nil {
+		if err := s.Send(&wire.Message{Ready: &wire.Ready{Answer: time.Duration(meter.Answer.Load())}}); err != nil {
 			return err
 		}
 		m, err := s.await(ctx, func(m *wire.Message) bool { return m.Begin != nil })
 		if err != nil {
 			return err
 		}
-		at, began = m.Begin.At, wire.Local(m.Begin.At)
+		began = wire.Local(m.Begin.At)
 		follow(turn, m.Begin.Turns)
 		throttled = throttledSeconds()
 		return nil
@@ -68,23 +68,22 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 			turn.Open() // for the teardown
 		}
 	}
-	stop := s.beat(progressEvery, func() *wire.Message {
-		p := &wire.Progress{Phase: meter.Phase(), Done: meter.Done.Load(), Failed: meter.Failed.Load()}
+	defer s.beat(progressEvery, func() *wire.Message {
+		p := &wire.Progress{Now: time.Now(), Phase: meter.Phase(), Done: meter.Done.Load(), Failed: meter.Failed.Load()}
 		if p.Phase == "measure" {
 			p.At = time.Since(began)
 		}
 		return &wire.Message{Progress: p}
-	})
+	})()
 	send := s.agent.Send
 	if send == nil {
 		send = load.Run
 	}
 	rec, err := send(ctx, j.Base, l, j.Arg, o)
-	stop()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.record(rec, err, at, throttled)
+	return s.record(rec, err, throttled)
 }
 
 // follow lets a load take turns by a table of the agent's clock.
@@ -115,13 +114,13 @@ func (s *session) failed(err error) error {
 }
 
 // record sends what was measured, and the requests that were kept.
-func (s *session) record(rec *load.Record, err error, at time.Time, throttled float64) error {
+func (s *session) record(rec *load.Record, err error, throttled float64) error {
 	if rec == nil {
 		return s.failed(err)
 	}
 	kept := rec.Kept
 	rec.Kept = nil
-	r := &wire.Record{Record: rec, Start: at, Throttled: throttled}
+	r := &wire.Record{Record: rec, Throttled: throttled}
 	if err != nil {
 		r.Err = err.Error()
 	}

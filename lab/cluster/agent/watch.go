@@ -39,7 +39,7 @@ func (s *session) watch(ctx context.Context, j *wire.WatchJob) error {
 	r, err := p.Watch(watching, probe.Target{
 		PID: j.PID, Socket: j.Socket, Every: j.Every, Grouped: j.Grouped, Insecure: j.Insecure,
 		Expvar: j.Expvar, Prometheus: j.Prometheus, Pprof: j.Pprof, Metrics: j.Metrics, Profile: j.Profile, Length: j.Length,
-		Begun: func() { s.Send(&wire.Message{Ready: true}) },
+		Begun: func() { s.Send(&wire.Message{Ready: new(wire.Ready)}) },
 		Sample: func(metric string, at time.Duration, v float64) {
 			s.Send(&wire.Message{Sample: &wire.Sample{Metric: metric, At: at, Value: v}})
 		},
@@ -111,7 +111,8 @@ func answerLook(l *wire.Look, answer *wire.Looked) (err error) {
 	return err
 }
 
-// find returns the first process of a container: the one of its control group that began first. The paths of
+// find returns the service of a container: the process of its control group that began first, or what that starts if it is a shell
+// or an init. The paths of
 // control groups contain the container's number, also seen from another container of the pod.
 func find(proc, container string) (pid int, err error) {
 	dirs, err := filepath.Glob(filepath.Join(proc, "[0-9]*"))
@@ -128,5 +129,41 @@ func find(proc, container string) (pid int, err error) {
 	if len(all) == 0 {
 		return 0, fmt.Errorf("no process of container %s is in sight (consider: shareProcessNamespace)", container)
 	}
-	return slices.Min(all), nil
+	pid = slices.Min(all)
+	for wraps(proc, pid) { // the service is its child
+		next := pid
+		for _, n := range all {
+			if parentOf(proc, n) == pid {
+				next = n
+				break
+			}
+		}
+		if next == pid {
+			break
+		}
+		pid = next
+	}
+	return pid, nil
+}
+
+// wrappers only start a service and wait for it.
+var wrappers = []string{"sh", "bash", "ash", "dash", "busybox", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan"}
+
+func wraps(proc string, pid int) bool {
+	name, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "comm"))
+	return err == nil && slices.Contains(wrappers, strings.TrimSpace(string(name)))
+}
+
+func parentOf(proc string, pid int) int {
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
 }

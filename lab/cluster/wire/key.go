@@ -3,7 +3,7 @@ package wire
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/hkdf"
+	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -27,12 +27,15 @@ type Key struct {
 // leastToken is the least length of a token: who guesses can try tokens without asking anybody.
 const leastToken = 16
 
+// rounds make each guess cost some 100 ms (OWASP, Password Storage Cheat Sheet).
+const rounds = 600_000
+
 // TokenKey is the key of both sides that know a token.
 func TokenKey(token string) (*Key, error) {
 	if len(token) < leastToken {
 		return nil, fmt.Errorf("a token of %d characters is too short (want at least %d; consider: openssl rand -hex 16)", len(token), leastToken)
 	}
-	seed, err := hkdf.Key(sha256.New, []byte(token), nil, "dyno agent", ed25519.SeedSize)
+	seed, err := pbkdf2.Key(sha256.New, token, []byte("dyno agent"), rounds, ed25519.SeedSize)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +108,6 @@ func (k *Key) verify(raw [][]byte) error {
 	}
 	return nil
 }
-
-func (k *Key) client() *tls.Config { return k.config() }
 
 // Listen listens as an agent.
 func (k *Key) Listen(addr string) (net.Listener, error) {

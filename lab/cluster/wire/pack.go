@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,6 +19,16 @@ const mostFile = 64 << 20
 
 // Pack puts a load, and the files that it names, into a job.
 func (j *LoadJob) Pack(l dyno.Load) error {
+	if l.Targets != "" {
+		text, err := os.ReadFile(l.Targets)
+		if err != nil {
+			return fmt.Errorf("send the targets of the load to agents: %w", err)
+		}
+		if bytes.Contains(text, []byte("\n@")) {
+			return fmt.Errorf("targets %s name files of bodies, which are not sent to agents (consider: body_file in the steps of a client, or JSON targets)", l.Targets)
+		}
+	}
+	l.KeepRequests, l.MaxRequestsKept = "", 0 // Keep says it
 	names, moved := data(&l)
 	files := []string{}
 	for _, path := range append(paths(&l), moved...) {

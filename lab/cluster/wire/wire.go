@@ -43,7 +43,7 @@ type Message struct {
 	Stop   bool // of a watch
 
 	Progress *Progress
-	Ready    bool // the load is set up and warm, or the probe has begun
+	Ready    *Ready // the load is set up and warm, or the probe has begun
 	Second   *Second
 	Ended    bool // the window
 	Record   *Record
@@ -89,8 +89,12 @@ type Begin struct {
 	Turns *turns.Table
 }
 
+// Ready says how long an answer of the warm-up took, 0 if that is not known.
+type Ready struct{ Answer time.Duration }
+
 // Progress comes every quarter of a second.
 type Progress struct {
+	Now          time.Time // by the agent's clock
 	Phase        string
 	Done, Failed int64
 	At           time.Duration // since the window began; 0 before
@@ -105,8 +109,7 @@ type Second struct {
 // A Record ends a load.
 type Record struct {
 	*load.Record
-	Start     time.Time // of the window, by the agent's clock
-	Throttled float64   // seconds in the window
+	Throttled float64 // seconds in the window
 	Err       string
 }
 
@@ -176,16 +179,29 @@ type Conn struct {
 	dec  *gob.Decoder
 }
 
+// A patient connection is given up when nothing moves for Silence, however long a message takes.
+type patient struct{ net.Conn }
+
+func (p patient) Read(b []byte) (int, error) {
+	p.SetReadDeadline(time.Now().Add(Silence))
+	return p.Conn.Read(b)
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	p.SetWriteDeadline(time.Now().Add(Silence))
+	return p.Conn.Write(b)
+}
+
 func newConn(c net.Conn) *Conn {
+	c = patient{c}
 	out := bufio.NewWriter(c)
 	return &Conn{Peer: c.RemoteAddr().String(), conn: c, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(bufio.NewReader(c))}
 }
 
-// Send sends a message. It waits for a slow peer for Silence at most.
+// Send sends a message.
 func (c *Conn) Send(m *Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn.SetWriteDeadline(time.Now().Add(Silence))
 	if err := c.enc.Encode(m); err != nil {
 		return err
 	}
@@ -197,7 +213,6 @@ var ErrSilent = errors.New("silent for " + Silence.String())
 
 // Receive returns the next message.
 func (c *Conn) Receive() (*Message, error) {
-	c.conn.SetReadDeadline(time.Now().Add(Silence))
 	m := new(Message)
 	if err := c.dec.Decode(m); err != nil {
 		if probe.IsTimeout(err) {
@@ -228,7 +243,7 @@ func Dial(ctx context.Context, addr, version string, key *Key, dial func(ctx con
 	if err != nil {
 		return nil, nil, fmt.Errorf("dial agent %s: %w (consider: whether dyno agent runs there)", addr, err)
 	}
-	secure := tls.Client(raw, key.client())
+	secure := tls.Client(raw, key.config())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, nil, fmt.Errorf("dial agent %s: %w (consider: the same token on both sides)", addr, err)
@@ -243,6 +258,11 @@ func Dial(ctx context.Context, addr, version string, key *Key, dial func(ctx con
 	return c, w, nil
 }
 
+// A RefusedError says why an agent serves nobody who is like this, such as one of another version.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
 func (c *Conn) hello(version string) (*Welcome, error) {
 	if err := c.Send(&Message{Hello: &Hello{version}}); err != nil {
 		return nil, err
@@ -252,7 +272,7 @@ func (c *Conn) hello(version string) (*Welcome, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w (consider: the same token on both sides)", err)
 	case m.Refused != "":
-		return nil, errors.New(m.Refused)
+		return nil, &RefusedError{m.Refused}
 	case m.Welcome == nil:
 		return nil, errors.New("it is no agent of dyno")
 	}

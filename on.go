@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,17 @@ func (o On) places() int {
 	return 1
 }
 
+// elsewhere reports whether an agent is on another machine, as far as its address says.
+func (o On) elsewhere() bool {
+	return slices.ContainsFunc(o.Agents, func(addr string) bool { return !local("http://" + addr) })
+}
+
+// local reports whether a URL is of the machine that asks.
+func local(u string) bool {
+	p, err := url.Parse(u)
+	return err == nil && (p.Hostname() == "localhost" || net.ParseIP(p.Hostname()).IsLoopback())
+}
+
 // Bounds of a plan away from this machine.
 const (
 	mostAgents = 1000
@@ -82,9 +94,23 @@ func (e *Experiment) checkOn() *PlanError {
 		wrong(e.Load.Command != "", "load command", "a load command runs on this machine only (consider: dyno's own load)"),
 		wrong(e.Load.None, "load none", "on needs a load for its agents to send (consider: dyno watch on the machine itself)"),
 		wrong(o.Kubernetes != nil && !inPod, "subject", "in Kubernetes the subject is an image or a deployment, not %s (consider: dyno image makes an image of a main package; then subject: {image: NAME})", s),
+		wrong(o.Kubernetes == nil && s.URL != "" && o.elsewhere() && local(s.URL), "subject url", "%s is another service on each agent's machine (want this machine's own address)", s.URL),
 		wrong(o.Kubernetes == nil && inPod, "subject", "%s runs in Kubernetes (want on: {kubernetes: {…}} without agents)", s),
+		wrong(o.Kubernetes != nil && e.unlimited() != "", "vary GOGC", "%s without a memory limit can take all memory of a node (want limits: {memory: …}, or GOMEMLIMIT)", e.unlimited()),
 		wrong(o.Kubernetes != nil && len(s.Files) > 0, "subject files", "files are not supported in Kubernetes (consider: a ConfigMap of the deployment)"),
 	)
+}
+
+// unlimited is a setting whose heap grows without end, "" if there is none.
+func (e *Experiment) unlimited() string {
+	for _, s := range e.Levels() {
+		t, err := e.trial(s)
+		env := t.Subject.Env
+		if err == nil && env["GOGC"] == "off" && t.Limits.Memory == 0 && (env["GOMEMLIMIT"] == "" || env["GOMEMLIMIT"] == "off") {
+			return s.String()
+		}
+	}
+	return ""
 }
 
 func (o *On) check() *PlanError {

@@ -42,7 +42,10 @@ type Running struct {
 
 // A VoidError is an error of a trial that says nothing about its subject, such as the loss of a
 // generator. The block is measured again.
-type VoidError struct{ Why string }
+type VoidError struct {
+	Why  string
+	Lost bool // a generator was lost: the next trial needs others
+}
 
 func (e *VoidError) Error() string { return "the trial is void: " + e.Why }
 

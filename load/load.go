@@ -28,6 +28,7 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/scenario"
+	"github.com/dynolab/dyno/load/schedule"
 )
 
 // Options are what a caller of [Run] may add. The zero value adds nothing.
@@ -294,8 +295,8 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
 	if l.Rate.Open() && l.Requests > 0 {
-		schedule := First(r.schedule(l.Rate, 0), l.Requests)
-		for due, ok := schedule(); ok; due, ok = schedule() {
+		next := schedule.First(r.schedule(l.Rate, 0), l.Requests)
+		for due, ok := next(); ok; due, ok = next() {
 			r.lastDue = due
 		}
 	}
@@ -409,7 +410,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 	if r.load.Rate.Open() {
 		// A stream of its own keeps the measured schedule the same without a
 		// warm-up. Requests that still wait at its end are dropped.
-		return r.open(ctx, r.share(Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
+		return r.open(ctx, r.share(schedule.Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
 	}
 	until := r.turn.own(r.now()) + d
 	err := r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
@@ -420,8 +421,8 @@ func (r *runner) warmUp(ctx context.Context) error {
 }
 
 // share is this generator's part of a schedule.
-func (r *runner) share(s Schedule) Schedule {
-	return Every(s, r.options.Part.Index, r.options.Part.of())
+func (r *runner) share(s schedule.Times) schedule.Times {
+	return schedule.Every(s, r.options.Part.Index, r.options.Part.of())
 }
 
 func (r *runner) measure(ctx context.Context) error {
@@ -439,9 +440,9 @@ func (r *runner) measure(ctx context.Context) error {
 	if r.load.Rate.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
-			s, d = First(s, n), r.lastDue
+			s, d = schedule.First(s, n), r.lastDue
 		} else {
-			s = Until(s, d)
+			s = schedule.Until(s, d)
 		}
 		// A service slower than the rate gets behind without limit. It has one
 		// more time-out to catch up after the last due time.
@@ -461,11 +462,11 @@ func (r *runner) begins() time.Duration {
 	return r.now()
 }
 
-func (r *runner) schedule(rate dyno.Rate, stream uint64) Schedule {
+func (r *runner) schedule(rate dyno.Rate, stream uint64) schedule.Times {
 	if r.load.Arrival == "poisson" {
-		return Poisson(rate, r.load.Seed, stream)
+		return schedule.Poisson(rate, r.load.Seed, stream)
 	}
-	return Constant(rate)
+	return schedule.Constant(rate)
 }
 
 // note counts a request of the loop and returns errHopeless if the run is.

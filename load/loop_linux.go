@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/schedule"
 	"golang.org/x/sys/unix"
 )
 
@@ -110,7 +111,7 @@ func (ls *loops) close() {
 	}
 }
 
-func (ls *loops) open(ctx context.Context, schedule Schedule, length, catchUp time.Duration, measured bool) error {
+func (ls *loops) open(ctx context.Context, s schedule.Times, length, catchUp time.Duration, measured bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := ls.r
@@ -120,8 +121,8 @@ func (ls *loops) open(ctx context.Context, schedule Schedule, length, catchUp ti
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.begins()
-	schedule, length = r.turn.layOut(schedule, start, length)
-	src := &source{start: start, limit: start + length + catchUp, next: schedule}
+	s, length = r.turn.layOut(s, start, length)
+	src := &source{start: start, limit: start + length + catchUp, next: s}
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"github.com/dynolab/dyno/load/schedule"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 //
 // A request that is late because no client was free is sent as soon as one is, whoever's
 // turn it is: it would be so without turns, and its latency runs on.
-func (r *runner) open(ctx context.Context, s Schedule, length, catchUp time.Duration, measured bool) error {
+func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp time.Duration, measured bool) error {
 	if r.loops != nil {
 		return r.loops.open(ctx, s, length, catchUp, measured)
 	}

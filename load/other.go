@@ -6,6 +6,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/dynolab/dyno/load/schedule"
 )
 
 type loops struct{ resent atomic.Int64 }
@@ -13,7 +15,7 @@ type loops struct{ resent atomic.Int64 }
 func haveLoops() bool                                        { return false }
 func newLoops(context.Context, *runner, int) (*loops, error) { panic("load: no loops on this system") }
 func (*loops) close()                                        {}
-func (*loops) open(context.Context, Schedule, time.Duration, time.Duration, bool) error {
+func (*loops) open(context.Context, schedule.Times, time.Duration, time.Duration, bool) error {
 	panic("load: no loops on this system")
 }
 

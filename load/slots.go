@@ -5,6 +5,7 @@ import (
 	"time"
 
 	rota "github.com/dynolab/dyno/lab/turns"
+	"github.com/dynolab/dyno/load/schedule"
 )
 
 // slots are turns that go by the clock: the run's own time is cut into pieces of one length,
@@ -73,7 +74,7 @@ func (t *Turn) follow(length time.Duration, place func(n int) time.Time) {
 }
 
 // layOut puts a schedule of the run's own time on the clock, both since start, and its length.
-func (t *Turn) layOut(s Schedule, start, length time.Duration) (Schedule, time.Duration) {
+func (t *Turn) layOut(s schedule.Times, start, length time.Duration) (schedule.Times, time.Duration) {
 	if t == nil {
 		return s, length
 	}

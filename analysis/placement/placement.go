@@ -4,6 +4,7 @@ package placement
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -160,13 +161,25 @@ func moved(h *hist.Histogram, q, share float64) Moved {
 	return Moved{q, dyno.Number(float64(at(q-share)) / now), dyno.Number(float64(at(q+share)) / now)}
 }
 
-// nodes compares the blocks of each node with those of the first.
+// nodes compares the blocks of each node with those of the first. A setting counts that all blocks have: where the slowest is
+// missing, the others' mean is another one.
 func (p *Places) nodes(rs []*dyno.Result) {
 	type block map[string][]float64 // values by metric
 	blocks := map[string]map[int]block{}
 	machines := map[string]dyno.Machine{}
+	in := map[string]map[string]bool{} // blocks, by setting
+	all := map[string]bool{}
+	of := func(r *dyno.Result) string { return fmt.Sprint(r.Node.Name, " ", r.Trial.Block) }
+	rs = slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Node == nil })
 	for _, r := range rs {
-		if r.Node == nil {
+		s := r.Trial.Setting.String()
+		if in[s] == nil {
+			in[s] = map[string]bool{}
+		}
+		in[s][of(r)], all[of(r)] = true, true
+	}
+	for _, r := range rs {
+		if len(in[r.Trial.Setting.String()]) < len(all) {
 			continue
 		}
 		machines[r.Node.Name] = *r.Node

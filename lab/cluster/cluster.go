@@ -53,7 +53,7 @@ func (f *Fleet) Check(ctx context.Context) (away time.Duration, host string, err
 	}
 	all.Wait()
 	for _, c := range clocks {
-		away = max(away, leadOf(c))
+		away = max(away, leadOf(c, len(clocks)))
 	}
 	if err := cmp.Or(errs...); err != nil {
 		return 0, "", err
@@ -70,8 +70,10 @@ func (f *Fleet) Check(ctx context.Context) (away time.Duration, host string, err
 func loopback(host string) bool { return net.ParseIP(host).IsLoopback() }
 
 // leadOf is how long before the begin of a window an agent hears of it: a busy machine takes longer to
-// pass a message on than the fastest was.
-func leadOf(c wire.Clock) time.Duration { return 100*time.Millisecond + 8*c.Error }
+// pass a message on than the fastest was, and agents are told one after the other.
+func leadOf(c wire.Clock, agents int) time.Duration {
+	return 100*time.Millisecond + 8*c.Error + time.Duration(agents)*200*time.Microsecond
+}
 
 // Open returns a lab whose subjects run on this machine, and whose load comes from agents that were
 // started by hand. host is the address of this machine for them, "" means the one that the first sees.
@@ -125,5 +127,5 @@ func lost(name string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &lab.VoidError{Why: fmt.Sprintf("agent %s was lost: %v", name, err)}
+	return &lab.VoidError{Why: fmt.Sprintf("agent %s was lost: %v", name, err), Lost: true}
 }

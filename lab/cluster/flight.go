@@ -150,7 +150,7 @@ func (t *flight) dial(ctx context.Context, serve func(i int, c *crew)) error {
 				return
 			}
 			if err != nil {
-				errs[i] = &lab.VoidError{Why: err.Error()}
+				errs[i] = &lab.VoidError{Why: err.Error(), Lost: true}
 				return
 			}
 			c.conn, c.machine = conn, welcome.Machine
@@ -183,7 +183,7 @@ func (t *flight) turns(c *crew) *turns.Table {
 func (t *flight) begin() (at time.Time, err error) {
 	lead := time.Duration(0)
 	for _, c := range t.crew {
-		lead = max(lead, leadOf(c.clock))
+		lead = max(lead, leadOf(c.clock, len(t.crew)))
 	}
 	at = time.Now().Add(lead)
 	if t.options.Turn != nil {

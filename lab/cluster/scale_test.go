@@ -55,10 +55,10 @@ func pretend(ctx context.Context, _ string, l dyno.Load, _ map[string]string, o 
 		return nil, err
 	}
 	began := o.At()
+	rec := &load.Record{Start: began, Latency: hist.New(), Service: hist.New(), Lateness: hist.New()}
 	time.Sleep(time.Until(began))
-	late := time.Since(began)
+	rec.StartedLate = time.Since(began)
 	o.Meter.Enter("measure")
-	rec := &load.Record{Start: began, StartedLate: late, Latency: hist.New(), Service: hist.New(), Lateness: hist.New()}
 	for second := time.Second; second <= time.Duration(l.Duration); second += time.Second {
 		time.Sleep(time.Until(began.Add(second)))
 		h := hist.New()

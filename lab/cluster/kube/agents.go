@@ -23,6 +23,7 @@ const (
 	roleLabel = "dyno.dev/role"
 
 	roleAgent   = "agent"
+	agentName   = "agent" // of its container
 	roleSubject = "subject"
 )
 
@@ -31,17 +32,20 @@ const (
 	agentIdle = 20 * time.Second
 	// keepJob is how long the Job is kept after its end.
 	keepJob = 5
+	// longestRun ends what an accident left before the first agent heard of its coordinator.
+	longestRun = 7 * 24 * time.Hour
 	// pullTime is how long pods have to start where an image is pulled.
 	pullTime = 3 * time.Minute
 )
 
 // patience is how long pods may wait for a node, which a cluster may have to add, or a Job for its pods. Tests have less.
-var patience = 15 * time.Second
+var patience = time.Minute
 
 // A crew is the agents that send load.
 type crew struct {
 	members []cluster.Member
 	pods    []string
+	v6      bool // their addresses are
 	ways    []*way
 	stop    context.CancelFunc
 	holding sync.WaitGroup
@@ -64,7 +68,7 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 		return p.crew, nil
 	}
 	if p.job != nil { // of agents that were lost
-		if err := p.delete(ctx, jobs, p.job.Name, 1); err != nil {
+		if err := p.delete(ctx, jobs, p.job.Name, 1, false); err != nil { // a node that is lost keeps its pods for minutes
 			return nil, err
 		}
 		p.job = nil
@@ -89,6 +93,7 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 		}
 		m := cluster.Member{Name: pod.Name, Dial: w.dial}
 		c.ways, c.members, c.pods = append(c.ways, w), append(c.members, m), append(c.pods, pod.Name)
+		c.v6 = strings.Contains(pod.Status.PodIP, ":")
 		c.holding.Go(func() { p.hold(held, m) })
 	}
 	p.crew = c
@@ -130,7 +135,7 @@ func (p *place) awaitAgents(ctx context.Context, n int) ([]corev1.Pod, error) {
 		up := 0
 		for i := range all {
 			pod := &all[i]
-			if pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" && containersReady(pod) {
+			if pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" && started(pod, agentName) {
 				up++
 			} else if why := stuck(pod, time.Since(began)); why != "" {
 				return nil, fmt.Errorf("start %d agents: %s", n, why)
@@ -141,7 +146,7 @@ func (p *place) awaitAgents(ctx context.Context, n int) ([]corev1.Pod, error) {
 		}
 		waited := time.Since(began)
 		if waited > patience && len(all) < n { // no pod could be made: the Job knows why
-			if why := p.jobEvents(ctx); why != "" {
+			if why := p.whyNoPods(ctx); why != "" {
 				return nil, fmt.Errorf("start %d agents: %s", n, why)
 			}
 		}
@@ -154,8 +159,8 @@ func (p *place) awaitAgents(ctx context.Context, n int) ([]corev1.Pod, error) {
 	}
 }
 
-// jobEvents says why a Job makes no pods, as far as can be known without reading events: mostly a quota.
-func (p *place) jobEvents(ctx context.Context) string {
+// whyNoPods says why the Job makes no pods, as far as can be known without reading events: mostly a quota.
+func (p *place) whyNoPods(ctx context.Context) string {
 	j := new(batchv1.Job)
 	if err := p.get(ctx, jobs, p.job.Name, j); err != nil {
 		return err.Error()
@@ -182,7 +187,7 @@ func (p *place) lossOf(c *crew) string {
 		case pod.DeletionTimestamp != nil:
 			found = append(found, fmt.Sprintf("pod %s is being deleted", name))
 		case pod.Status.Phase != corev1.PodRunning:
-			found = append(found, fmt.Sprintf("pod %s: %s", name, ending(pod, "agent")))
+			found = append(found, fmt.Sprintf("pod %s: %s", name, ending(pod, agentName)))
 		}
 	}
 	if len(found) == 0 {
@@ -199,12 +204,12 @@ func (p *place) labels(role string) map[string]string {
 // subjects' nodes unless the plan allows it. They have no CPU limit, which would stop them in the midst of a burst.
 func (p *place) agentsJob() *batchv1.Job {
 	n := int32(max(p.on.Agents, 1))
-	indexed, zero, keep := batchv1.IndexedCompletion, int32(0), int32(keepJob)
+	indexed, zero, keep, longest := batchv1.IndexedCompletion, int32(0), int32(keepJob), int64(longestRun.Seconds())
 	same := corev1.PodAffinityTerm{
 		TopologyKey:   "kubernetes.io/hostname",
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{runLabel: p.id, roleLabel: roleAgent}},
 	}
-	affinity := &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+	affinity := &corev1.Affinity{PodAntiAffinity: p.apart(roleSubject), PodAffinity: &corev1.PodAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: same}},
 	}}
 	if len(p.nodes) > 0 && !p.on.Beside {
@@ -215,7 +220,7 @@ func (p *place) agentsJob() *batchv1.Job {
 		AutomountServiceAccountToken: new(bool),
 		Affinity:                     affinity,
 		SecurityContext:              restrictedPod(),
-		Containers:                   []corev1.Container{p.agentContainer("agent")},
+		Containers:                   []corev1.Container{p.agentContainer(agentName)},
 	}
 	spec.Containers[0].Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
@@ -226,10 +231,21 @@ func (p *place) agentsJob() *batchv1.Job {
 		Spec: batchv1.JobSpec{
 			Completions: &n, Parallelism: &n, CompletionMode: &indexed,
 			// One that fails leaves the others and their logs alone (kubernetes#107891).
-			BackoffLimitPerIndex: &zero, TTLSecondsAfterFinished: &keep,
+			BackoffLimitPerIndex: &zero, TTLSecondsAfterFinished: &keep, ActiveDeadlineSeconds: &longest,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.labels(roleAgent), Annotations: noMesh()}, Spec: spec},
 		},
 	}
+}
+
+// apart keeps pods from the nodes of other runs' pods with a role: two runs on one node would measure each other.
+func (p *place) apart(role string) *corev1.PodAntiAffinity {
+	return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: "kubernetes.io/hostname",
+		LabelSelector: &metav1.LabelSelector{
+			MatchLabels:      map[string]string{managedBy: "dyno", roleLabel: role},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: runLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{p.id}}},
+		},
+	}}}
 }
 
 // agentContainer runs dyno agent.

@@ -59,8 +59,9 @@ func connect(context, namespace string) (*client, error) {
 	}
 	raw, err := loader.RawConfig()
 	c := &client{config: config, namespace: namespace, inside: err != nil || len(raw.Contexts) == 0, of: map[kind]*rest.RESTClient{}}
-	klog.SetLogger(logr.Discard()) // what it says of a forwarded port that closes, our own errors say
-	config.Timeout = 0             // logs and forwarded ports stay open; requests have contexts
+	klog.SetLogger(logr.Discard())     // what it says of a forwarded port that closes, our own errors say
+	config.QPS, config.Burst = 50, 100 // all subjects of a block are looked at several times a second
+	config.Timeout = 0                 // logs and forwarded ports stay open; requests have contexts
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, appsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -81,6 +82,9 @@ func connect(context, namespace string) (*client, error) {
 
 // answerTime bounds one request, retries included.
 const answerTime = 15 * time.Second
+
+// deleteTime is how long an object may take to go.
+const deleteTime = 20 * time.Second
 
 func (c *client) create(ctx context.Context, r kind, obj, into runtime.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -105,14 +109,19 @@ func (c *client) listPods(ctx context.Context, labels string) ([]corev1.Pod, err
 	return list.Items, c.explain("list", pods, "", err)
 }
 
-// delete deletes an object and what it owns, and returns when it is gone. Its processes have so many seconds to end.
-func (c *client) delete(ctx context.Context, r kind, name string, grace int64) error {
+// delete deletes an object and what it owns, and returns when it is gone if it is to wait. Its processes have so many seconds to end.
+func (c *client) delete(ctx context.Context, r kind, name string, grace int64, wait bool) error {
+	ctx, cancel := context.WithTimeout(ctx, deleteTime)
+	defer cancel()
 	foreground := metav1.DeletePropagationForeground
 	err := c.of[r].Delete().Namespace(c.namespace).Resource(r.name).Name(name).
 		Body(&metav1.DeleteOptions{GracePeriodSeconds: &grace, PropagationPolicy: &foreground}).Do(ctx).Error()
-	for err == nil {
-		if err = c.of[r].Get().Namespace(c.namespace).Resource(r.name).Name(name).Do(ctx).Error(); err == nil && !sleep(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("delete %s %s: it is still there after %v (consider: kubectl -n %s delete %s %s --force)", one(r), name, answerTime, c.namespace, one(r), name)
+	for err == nil && wait {
+		gone := c.of[r].Get().Namespace(c.namespace).Resource(r.name).Name(name).Do(ctx).Error()
+		if apierrors.IsNotFound(gone) || apierrors.IsForbidden(gone) {
+			err = gone
+		} else if !sleep(ctx, 100*time.Millisecond) { // another error may pass
+			return fmt.Errorf("delete %s %s: it is still there after %v (consider: kubectl -n %s delete %s %s --force)", one(r), name, deleteTime, c.namespace, one(r), name)
 		}
 	}
 	if apierrors.IsNotFound(err) {
@@ -121,10 +130,14 @@ func (c *client) delete(ctx context.Context, r kind, name string, grace int64) e
 	return c.explain("delete", r, name, err)
 }
 
-// follow copies the log of a container until it ends, or ctx.
-func (c *client) follow(ctx context.Context, pod, container string, to io.Writer) error {
-	log, err := c.of[pods].Get().Namespace(c.namespace).Resource("pods").Name(pod).SubResource("log").
-		Param("container", container).Param("follow", "true").Stream(ctx)
+// follow copies the log of a container since a moment until it ends, or ctx.
+func (c *client) follow(ctx context.Context, pod, container string, since time.Time, to io.Writer) error {
+	request := c.of[pods].Get().Namespace(c.namespace).Resource("pods").Name(pod).SubResource("log").
+		Param("container", container).Param("follow", "true")
+	if !since.IsZero() {
+		request.Param("sinceTime", since.UTC().Format(time.RFC3339))
+	}
+	log, err := request.Stream(ctx)
 	if err != nil {
 		return c.explain("read the log of", pods, pod, err)
 	}
@@ -149,8 +162,8 @@ func (c *client) explain(verb string, r kind, name string, err error) error {
 		return fmt.Errorf("there is no deployment %s in namespace %s (consider: on.kubernetes.namespace)", name, c.namespace)
 	case apierrors.IsNotFound(err) && verb == "create":
 		return fmt.Errorf("%s: there is no namespace %s (consider: on.kubernetes.namespace)", what, c.namespace)
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return fmt.Errorf("%s: the quota of namespace %s does not allow it: %w (consider: a higher quota, fewer agents, or --alone)", what, c.namespace, err)
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "quota"):
+		return fmt.Errorf("%s: the quota of namespace %s does not allow it: %w (consider: a higher quota, fewer agents, --alone, or a quota of pods and memory only)", what, c.namespace, err)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "PodSecurity"):
 		return fmt.Errorf("%s: the security level of namespace %s does not allow it: %w", what, c.namespace, err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

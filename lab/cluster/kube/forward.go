@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/portforward"
@@ -52,8 +53,11 @@ func (c *client) wayTo(ctx context.Context, p *corev1.Pod) (*way, error) {
 	case <-w.done:
 		return nil, c.explain("forward a port of", pods, p.Name, failed)
 	case <-ctx.Done():
-		w.close()
+		close(w.stop) // a dial that hangs is not waited for
 		return nil, context.Cause(ctx)
+	case <-time.After(answerTime):
+		close(w.stop)
+		return nil, fmt.Errorf("forward a port of pod %s: no answer within %v", p.Name, answerTime)
 	}
 	ports, err := f.GetPorts()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
-// A cluster is where the trials of one run take place.
+// A place is where the trials of one run are.
 type place struct {
 	*client
 	plan    *dyno.Experiment
@@ -71,11 +72,18 @@ func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, fu
 
 // prepare reads the deployment that the subject is like. It is only read.
 func (p *place) prepare(ctx context.Context, s *dyno.Subject) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s.Deployment == "" || p.clone != nil {
-		return nil
+	if s.Deployment != "" && p.clone == nil {
+		if err := p.copy(ctx, s); err != nil {
+			return err
+		}
 	}
+	_, err := p.agents(ctx) // so that what is wrong with them is said before the first trial
+	return err
+}
+
+// copy reads a deployment. Its limits become the plan's, unless that has some: so a report says them, and what
+// they mean for settings side by side.
+func (p *place) copy(ctx context.Context, s *dyno.Subject) error {
 	d := new(appsv1.Deployment)
 	if err := p.get(ctx, deployments, s.Deployment, d); err != nil {
 		return err
@@ -84,6 +92,14 @@ func (p *place) prepare(ctx context.Context, s *dyno.Subject) error {
 		return fmt.Errorf("deployment %s: %w", s.Deployment, err)
 	}
 	p.clone = &d.Spec.Template
+	i := max(slices.IndexFunc(p.clone.Spec.Containers, func(c corev1.Container) bool { return c.Name == s.Container }), 0)
+	limits := p.clone.Spec.Containers[i].Resources.Limits
+	if cpu, ok := limits[corev1.ResourceCPU]; ok && p.plan.Limits.CPU == 0 {
+		p.plan.Limits.CPU = dyno.CPUs(cpu.AsApproximateFloat64())
+	}
+	if memory, ok := limits[corev1.ResourceMemory]; ok && p.plan.Limits.Memory == 0 {
+		p.plan.Limits.Memory = dyno.Size(memory.Value())
+	}
 	p.plan.Subject.Container = cmp.Or(s.Container, p.clone.Spec.Containers[0].Name) // for who patches it
 	return nil
 }
@@ -96,15 +112,21 @@ func (p *place) load(ctx context.Context, base string, l dyno.Load, arg map[stri
 		return nil, err
 	}
 	rec, err := (&cluster.Fleet{Version: p.version, Key: p.key, Members: c.members}).Load(ctx, base, l, arg, o)
-	if void := new(lab.VoidError); errors.As(err, &void) {
-		p.mu.Lock()
-		if p.crew == c {
-			p.crew = nil
-		}
-		p.mu.Unlock()
-		void.Why += p.lossOf(c)
+	if void := new(lab.VoidError); errors.As(err, &void) && void.Lost {
+		err = &lab.VoidError{Why: void.Why + p.lossOf(c), Lost: true}
+		p.leave(c)
 	}
 	return rec, err
+}
+
+// leave gives up agents some of which were lost; the next trial has others.
+func (p *place) leave(c *crew) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.crew == c {
+		p.crew = nil
+		c.leave()
+	}
 }
 
 // release removes all that is left of the run.
@@ -120,5 +142,5 @@ func (p *place) release() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return p.delete(ctx, jobs, job.Name, 1)
+	return p.delete(ctx, jobs, job.Name, 1, true)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -49,7 +50,7 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	if len(c.Ports) > 0 {
 		b.port = int(c.Ports[0].ContainerPort)
 	}
-	told, err := subject.Tell(t.Subject, "0.0.0.0:"+strconv.Itoa(b.port), scratchDir)
+	told, err := subject.Tell(t.Subject, net.JoinHostPort(p.anyHost(), strconv.Itoa(b.port)), scratchDir)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,10 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	}
 	b.base = base.Scheme
 	if len(told.Args) > 0 {
-		c.Args = told.Args
+		c.Args = nil
+		for _, a := range told.Args {
+			c.Args = append(c.Args, literal(a))
+		}
 	}
 	env := told.Env
 	if t.Subject.Deployment != "" && !strings.Contains(fmt.Sprint(t.Subject.Env), "{{") {
@@ -88,13 +92,15 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	sampler := p.agentContainer(samplerName, "--watch")
 	sampler.VolumeMounts = []corev1.VolumeMount{{Name: "dyno-probe", MountPath: probeDir}}
 	if who := userOf(spec, c); who != nil {
+		root := *who == 0
 		sampler.SecurityContext.RunAsUser = who // or it may not read all of the subject's /proc
+		sampler.SecurityContext.RunAsNonRoot = new(!root)
 	}
 	sampler.Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 	}
-	spec.Containers = append(spec.Containers, sampler)
+	spec.Containers = append([]corev1.Container{sampler}, spec.Containers...) // whose image is then there first
 	shared, grace := true, int64(5)
 	spec.ShareProcessNamespace, spec.TerminationGracePeriodSeconds = &shared, &grace
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -128,30 +134,41 @@ func cloneable(t *corev1.PodTemplateSpec, s *dyno.Subject) error {
 	if s.Container != "" && !slices.ContainsFunc(t.Spec.Containers, func(c corev1.Container) bool { return c.Name == s.Container }) {
 		return fmt.Errorf("it has no container %s", s.Container)
 	}
+	for _, c := range t.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				return fmt.Errorf("its container %s has port %d of the host, which a copy cannot share", c.Name, port.HostPort)
+			}
+		}
+	}
 	for _, v := range t.Spec.Volumes {
 		if v.PersistentVolumeClaim != nil {
 			return fmt.Errorf("its volume %s is a claim, which a copy must not share (consider: a deployment without it, for tests)", v.Name)
 		}
 	}
-	if t.Spec.HostNetwork {
-		return errors.New("its pods use the network of the host, whose ports a copy cannot share")
+	if t.Spec.HostNetwork || t.Spec.HostPID {
+		return errors.New("its pods use the network or the processes of the host, which a copy cannot share")
 	}
 	return nil
 }
 
 // settle puts a pod on a node, which has none of the agents. Without a node the scheduler chooses one.
 func (p *place) settle(spec *corev1.PodSpec, node string) {
-	spec.Affinity = nil // of a deployment: it is about its replicas
-	spec.TopologySpreadConstraints = nil
-	spec.Affinity = &corev1.Affinity{}
+	spec.TopologySpreadConstraints = nil // of a deployment: it is about its replicas
+	own := spec.Affinity
+	spec.Affinity = &corev1.Affinity{PodAntiAffinity: p.apart(roleSubject)}
+	if own != nil {
+		spec.Affinity.NodeAffinity = own.NodeAffinity
+	}
 	if node != "" {
 		spec.Affinity.NodeAffinity = onNodes(corev1.NodeSelectorOpIn, node)
 	}
 	if !p.on.Beside {
-		spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		terms := &spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*terms = append(*terms, corev1.PodAffinityTerm{
 			TopologyKey:   "kubernetes.io/hostname",
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{runLabel: p.id, roleLabel: roleAgent}},
-		}}}
+		})
 	}
 }
 
@@ -181,7 +198,7 @@ func readiness(c *corev1.Container, t *dyno.Trial, b *bundle) *corev1.Probe {
 		r.ProbeHandler = c.ReadinessProbe.ProbeHandler
 	}
 	r.PeriodSeconds, r.TimeoutSeconds = 1, 5
-	r.FailureThreshold = int32(math.Ceil(readyTime(t).Seconds())) + 1
+	r.FailureThreshold = int32(math.Ceil(readyTime(t).Seconds())) + 60 // dyno itself gives up before
 	return r
 }
 
@@ -212,10 +229,13 @@ func confine(c *corev1.Container, l dyno.Limits) error {
 func with(env []corev1.EnvVar, set map[string]string) []corev1.EnvVar {
 	env = slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool { _, ok := set[v.Name]; return ok })
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		env = append(env, corev1.EnvVar{Name: name, Value: strings.ReplaceAll(set[name], "$(", "$$(")})
+		env = append(env, corev1.EnvVar{Name: name, Value: literal(set[name])})
 	}
 	return env
 }
+
+// literal keeps Kubernetes from taking $(NAME) in a text for a variable.
+func literal(text string) string { return strings.ReplaceAll(text, "$(", "$$(") }
 
 func valueOf(env []corev1.EnvVar, name string) string {
 	for _, v := range env {
@@ -242,8 +262,21 @@ func userOf(spec *corev1.PodSpec, c *corev1.Container) *int64 {
 	return nil
 }
 
-// noMesh keeps a service mesh from adding a proxy to a pod, which would be in the way of the load.
-func noMesh() map[string]string { return map[string]string{"sidecar.istio.io/inject": "false"} }
+// noMesh keeps a service mesh from adding a proxy to a pod, which would be in the way of the load, and autoscalers from moving it.
+func noMesh() map[string]string {
+	return map[string]string{
+		"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled",
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true",
+	}
+}
+
+// anyHost is the address at which a subject serves all of its pod's addresses, as the agents' are.
+func (p *place) anyHost() string {
+	if p.crew != nil && p.crew.v6 {
+		return "::"
+	}
+	return "0.0.0.0"
+}
 
 // restricted and restrictedPod are what the level restricted of Pod Security asks for.
 func restricted() *corev1.SecurityContext {

@@ -32,6 +32,7 @@ type running struct {
 	tail     *subject.Tail
 	way      *way
 	observer cluster.Observer
+	warnings dyno.Warnings
 	machine  dyno.Machine
 
 	done    chan struct{} // closed when the subject has ended, or is lost
@@ -55,7 +56,6 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 		return nil, err
 	}
 	r := &running{place: p, trial: t, bundle: *b, out: out, tail: subject.NewTail(out.Trace), done: make(chan struct{})}
-	launched := time.Now()
 	r.pod = new(corev1.Pod)
 	if err := p.create(ctx, pods, b.pod, r.pod); err != nil {
 		return nil, errors.Join(fmt.Errorf("start subject: %w", err), out.Close())
@@ -68,11 +68,10 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 	if err != nil {
 		return nil, errors.Join(err, r.end(1))
 	}
-	began := r.pod.Status.StartTime.Time
 	l := &lab.Running{
-		Base: r.base, What: r.what(), Sum: r.image(), Node: &r.machine, Ready: min(time.Since(launched), time.Since(began)),
+		Base: r.base, What: r.what(), Sum: r.image(), Node: &r.machine,
 		Target: probe.Target{PID: r.observer.PID, Socket: r.observer.Socket, Trace: r.out.Trace, Grouped: true},
-		Done:   r.done, Err: r.why,
+		Done:   r.done, Err: r.why, Warnings: r.warnings,
 		Stop: func() error { return r.end(5) },
 		Kill: func() { r.end(0) },
 
@@ -103,14 +102,18 @@ func (p *place) stay(node string) {
 // ready waits until the subject and the agent beside it have started.
 func (r *running) ready(ctx context.Context, limit time.Duration) error {
 	created := time.Now()
+	failed := 0
 	var up time.Time // since when the subject's container runs: pulling its image is not getting ready
 	for {
 		pod := new(corev1.Pod)
 		if err := r.get(ctx, pods, r.pod.Name, pod); err != nil {
+			if failed++; failed < 5 && sleep(ctx, 500*time.Millisecond) { // the API server may be busy
+				continue
+			}
 			return fmt.Errorf("start subject: %w", err)
 		}
-		r.pod = pod
-		if containersReady(pod) && pod.Status.PodIP != "" {
+		r.pod, failed = pod, 0
+		if started(pod, r.name, samplerName) && pod.Status.PodIP != "" {
 			return nil
 		}
 		if up.IsZero() && stateOf(pod, r.name).Running != nil {
@@ -118,6 +121,8 @@ func (r *running) ready(ctx context.Context, limit time.Duration) error {
 		}
 		why := stuck(pod, time.Since(created))
 		switch {
+		case disrupted(pod, r.name) != "":
+			return &lab.VoidError{Why: disrupted(pod, r.name)}
 		case stateOf(pod, r.name).Terminated != nil:
 			r.last(ctx)
 			return r.fails(ending(pod, r.name))
@@ -141,8 +146,10 @@ func (r *running) observe(ctx context.Context) (err error) {
 		return err
 	}
 	address := func(host string) string { return r.base + "://" + net.JoinHostPort(host, strconv.Itoa(r.port)) }
+	_, beside := r.plan.WhyAlone()
 	r.observer = cluster.Observer{
-		Base: address("127.0.0.1"), Served: address(r.pod.Status.PodIP),
+		Beside: beside,
+		Base:   address("127.0.0.1"), Served: address(r.pod.Status.PodIP),
 		Dial: func(ctx context.Context) (*wire.Conn, error) {
 			c, w, err := wire.Dial(ctx, r.pod.Name, r.version, r.key, r.way.dial)
 			if err == nil {
@@ -166,14 +173,17 @@ func (r *running) observe(ctx context.Context) (err error) {
 	}
 	r.observer.PID = found.PID
 	if !bool(r.trial.Subject.NoInject) { // whether the image has it shows only here
-		if _, err := r.observer.Ask(ctx, wire.Look{What: wire.LookHello, PID: found.PID, Socket: probeSocket}); err == nil {
+		switch _, err := r.observer.Ask(ctx, wire.Look{What: wire.LookHello, PID: found.PID, Socket: probeSocket}); {
+		case err == nil:
 			r.observer.Socket = probeSocket
+		case strings.Contains(err.Error(), "permission denied"):
+			r.warnings.Add(dyno.WarnNotInjected, "the runtime probe does not let the agent beside it in, which runs as another user (consider: securityContext.runAsUser in the pod)")
 		}
 	}
 	r.base = r.observer.Served
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
-	r.watched.Go(func() { r.follow(following, r.pod.Name, r.name, r.tail) })
+	r.watched.Go(func() { r.keepFollowing(following) })
 	r.watched.Go(func() { r.watch(following, held) })
 	return nil
 }
@@ -193,11 +203,14 @@ func (r *running) watch(ctx context.Context, held *wire.Conn) {
 		switch {
 		case ctx.Err() != nil:
 			return
+		case err == nil && disrupted(pod, r.name) != "":
+			finish(&lab.VoidError{Why: disrupted(pod, r.name)})
+			return
 		case err == nil && stateOf(pod, r.name).Terminated != nil:
 			sleep(ctx, 200*time.Millisecond) // its last words are on the way
 			finish(r.fails(ending(pod, r.name)))
 			return
-		case err == nil && pod.DeletionTimestamp != nil, apierrors.IsNotFound(errors.Unwrap(err)):
+		case apierrors.IsNotFound(err):
 			finish(&lab.VoidError{Why: fmt.Sprintf("the subject's pod %s was deleted by somebody else", r.pod.Name)})
 			return
 		}
@@ -242,21 +255,31 @@ func (r *running) fails(why string) error {
 	return errors.New(why)
 }
 
+// keepFollowing copies the subject's log, also if the stream breaks. What was written meanwhile comes then.
+func (r *running) keepFollowing(ctx context.Context) {
+	var since time.Time
+	for {
+		began := time.Now()
+		if err := r.follow(ctx, r.pod.Name, r.name, since, r.tail); err == nil || !sleep(ctx, time.Second) {
+			return
+		}
+		since = began
+	}
+}
+
 // last reads the log of a subject that was not followed.
 func (r *running) last(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	r.follow(ctx, r.pod.Name, r.name, r.tail)
+	r.follow(ctx, r.pod.Name, r.name, time.Time{}, r.tail)
 }
 
 // end stops the subject, and leaves nothing of its pod.
 func (r *running) end(grace int64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime+5*time.Second)
-	defer cancel()
 	if r.stop != nil {
 		r.stop()
 	}
-	err := r.delete(ctx, pods, r.pod.Name, grace)
+	err := r.delete(context.Background(), pods, r.pod.Name, grace, true)
 	r.watched.Wait()
 	if r.way != nil {
 		r.way.close()
@@ -287,17 +310,39 @@ func tracesCollections(t *dyno.Trial) bool {
 	return len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace")
 }
 
-// containersReady reports whether all containers of a pod have started.
-func containersReady(p *corev1.Pod) bool {
-	if len(p.Status.ContainerStatuses) < len(p.Spec.Containers) {
-		return false
-	}
+// started reports whether containers of a pod run and have passed their startup probes.
+func started(p *corev1.Pod, names ...string) bool {
+	n := 0
 	for _, s := range p.Status.ContainerStatuses {
-		if s.State.Running == nil || s.Started == nil || !*s.Started {
-			return false
+		if slices.Contains(names, s.Name) && s.State.Running != nil && s.Started != nil && *s.Started {
+			n++
 		}
 	}
-	return true
+	return n == len(names)
+}
+
+// disrupted says why a pod ends for a reason that is not its subject's, such as an eviction; "" if it does not. A kill for lack of
+// memory is the subject's.
+func disrupted(p *corev1.Pod, container string) string {
+	if t := stateOf(p, container).Terminated; t != nil && t.Reason == "OOMKilled" {
+		return ""
+	}
+	why := ""
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			why = c.Reason + ": " + c.Message
+		}
+	}
+	switch {
+	case why != "":
+	case p.Status.Reason == "Evicted" || p.Status.Reason == "Preempting" || p.Status.Reason == "NodeShutdown":
+		why = p.Status.Reason + ": " + p.Status.Message
+	case p.DeletionTimestamp != nil:
+		why = "somebody else deleted it"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("the pod %s of the subject was taken away: %s", p.Name, why)
 }
 
 func stateOf(p *corev1.Pod, container string) corev1.ContainerState {
@@ -330,7 +375,7 @@ func stuck(p *corev1.Pod, waited time.Duration) string {
 			return fmt.Sprintf("no node has room for pod %s: %s (consider: smaller limits, fewer agents, or on.kubernetes.beside if there is one node)", p.Name, c.Message)
 		}
 	}
-	for _, s := range p.Status.ContainerStatuses {
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		w := s.State.Waiting
 		if w == nil {
 			continue
@@ -345,9 +390,9 @@ func stuck(p *corev1.Pod, waited time.Duration) string {
 
 // ending says how a pod, or one container of it, ended.
 func ending(p *corev1.Pod, container string) string {
-	for _, s := range p.Status.ContainerStatuses {
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		t := s.State.Terminated
-		if t == nil || container != "" && s.Name != container {
+		if t == nil || t.ExitCode == 0 && container == "" || container != "" && s.Name != container {
 			continue
 		}
 		if t.Reason == "OOMKilled" {

@@ -246,7 +246,11 @@ func Dial(ctx context.Context, addr, version string, key *Key, dial func(ctx con
 	secure := tls.Client(raw, key.config())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, nil, fmt.Errorf("dial agent %s: %w (consider: the same token on both sides)", addr, err)
+		cure := "the same token on both sides"
+		if ctx.Err() != nil {
+			cure = "whether the network to it is up"
+		}
+		return nil, nil, fmt.Errorf("dial agent %s: %w (consider: %s)", addr, err, cure)
 	}
 	c := newConn(secure)
 	c.Peer = addr

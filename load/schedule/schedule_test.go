@@ -1,7 +1,6 @@
-package load
+package schedule
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-func collect(s Schedule) (all []time.Duration) {
+func collect(s Times) (all []time.Duration) {
 	for due, ok := s(); ok; due, ok = s() {
 		all = append(all, due)
 	}
@@ -59,39 +58,5 @@ func TestPoisson(t *testing.T) {
 	sd := math.Sqrt(squares/(n-1) - mean*mean)
 	if math.Abs(mean-1) > 0.02 || math.Abs(sd-1) > 0.02 {
 		t.Errorf("gaps have mean %.3f and deviation %.3f of 1/rate, want 1 and 1", mean, sd)
-	}
-}
-
-func TestPacer(t *testing.T) {
-	for _, p := range []struct {
-		name string
-		new  func(context.Context) pacer
-	}{
-		{"platform", newPacer},
-		{"timer", func(context.Context) pacer { return timerPacer{} }},
-	} {
-		t.Run(p.name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			pace := p.new(ctx)
-			defer pace.close()
-			for range 5 {
-				until := time.Now().Add(2 * time.Millisecond)
-				if !pace.wait(ctx, until) || time.Now().Before(until) {
-					t.Fatal("woke before its time")
-				}
-			}
-			if !pace.wait(ctx, time.Now().Add(-time.Second)) {
-				t.Error("what is due already was refused")
-			}
-			woken := make(chan bool)
-			go func() { woken <- pace.wait(ctx, time.Now().Add(time.Hour)) }()
-			cancel()
-			if <-woken {
-				t.Error("the end of the context was reported as the due time")
-			}
-			if pace.wait(ctx, time.Now()) {
-				t.Error("waited after the context ended")
-			}
-		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 type Member struct {
 	Name string
 	Dial func(ctx context.Context) (net.Conn, error) // nil: to Name by TCP
+	Key  *wire.Key                                   // of the session; nil means the fleet's
 }
 
 // A Fleet sends loads by its members.
@@ -31,7 +32,7 @@ type Fleet struct {
 
 // dial opens a session with a member.
 func (f *Fleet) dial(ctx context.Context, m Member) (*wire.Conn, *wire.Welcome, error) {
-	return wire.Dial(ctx, m.Name, f.Version, f.Key, m.Dial)
+	return wire.Dial(ctx, m.Name, f.Version, cmp.Or(m.Key, f.Key), m.Dial)
 }
 
 // Check asks every member for its clock. It returns how long a message takes at most, and the

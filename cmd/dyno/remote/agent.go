@@ -48,7 +48,7 @@ histograms add up, so that percentiles are those of all requests.`,
 			if err != nil {
 				return fmt.Errorf("listen as an agent: %w (consider: another --listen)", err)
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "dyno %s agent listens on %s\n", version, l.Addr())
+			fmt.Fprintf(cmd.ErrOrStderr(), "dyno %s agent listens on %s\n%s%s\n", version, l.Addr(), agent.KeyLine, key.Public())
 			a := agent.Agent{Version: version, Name: name, Watches: watch, Idle: idle, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
 			return a.Serve(cmd.Context(), l)
 		},
@@ -69,7 +69,11 @@ func agentKey(cmd *cobra.Command, trust string) (*wire.Key, error) {
 	case trust != "" && token != "":
 		return nil, flags.Mistakef("--trust and %s are both given (want one)", tokenName)
 	case trust != "":
-		return wire.TrustKey(trust)
+		own, err := wire.NewKey()
+		if err != nil {
+			return nil, err
+		}
+		return own.Trusting(trust)
 	case token == "":
 		token = rand.Text()
 		fmt.Fprintf(cmd.ErrOrStderr(), "token of this agent, for its coordinator and for other agents:\n    export %s=%s\n", tokenName, token)

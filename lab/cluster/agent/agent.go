@@ -20,6 +20,9 @@ import (
 	"github.com/dynolab/dyno/load"
 )
 
+// KeyLine begins the line of an agent's log that has its public key.
+const KeyLine = "public key: "
+
 // An Agent serves sessions until its context ends.
 type Agent struct {
 	Version string

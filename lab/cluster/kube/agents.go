@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dynolab/dyno/lab/cluster"
+	"github.com/dynolab/dyno/lab/cluster/agent"
 	"github.com/dynolab/dyno/lab/cluster/wire"
 )
 
@@ -91,7 +92,12 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 			c.leave()
 			return nil, err
 		}
-		m := cluster.Member{Name: pod.Name, Dial: w.dial}
+		key, err := p.keyOf(ctx, pod.Name, agentName)
+		if err != nil {
+			c.leave()
+			return nil, err
+		}
+		m := cluster.Member{Name: pod.Name, Dial: w.dial, Key: key}
 		c.ways, c.members, c.pods = append(c.ways, w), append(c.members, m), append(c.pods, pod.Name)
 		c.v6 = strings.Contains(pod.Status.PodIP, ":")
 		c.holding.Go(func() { p.hold(held, m) })
@@ -100,10 +106,30 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 	return c, nil
 }
 
+// keyOf accepts the agent of a container alone, by the public key in its log: who else has the address of its pod, or gets
+// it later, learns nothing.
+func (p *place) keyOf(ctx context.Context, pod, container string) (*wire.Key, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for {
+		log, err := p.of[pods].Get().Namespace(p.namespace).Resource("pods").Name(pod).SubResource("log").Param("container", container).Do(ctx).Raw()
+		if err != nil {
+			return nil, p.explain("read the log of", pods, pod, err)
+		}
+		_, rest, _ := strings.Cut(string(log), agent.KeyLine)
+		if public, _, ok := strings.Cut(rest, "\n"); ok {
+			return p.key.Trusting(public)
+		}
+		if !sleep(ctx, 200*time.Millisecond) {
+			return nil, fmt.Errorf("the agent in pod %s does not tell its public key (consider: whether on.kubernetes.image is of this dyno)", pod)
+		}
+	}
+}
+
 // hold keeps an agent from ending between two loads. A load finds out itself that an agent is lost.
 func (p *place) hold(ctx context.Context, m cluster.Member) {
 	for ctx.Err() == nil {
-		c, _, err := wire.Dial(ctx, m.Name, p.version, p.key, m.Dial)
+		c, _, err := wire.Dial(ctx, m.Name, p.version, m.Key, m.Dial)
 		if err == nil {
 			err = beat(ctx, c)
 			c.Close()
@@ -252,7 +278,7 @@ func (p *place) apart(role string) *corev1.PodAntiAffinity {
 func (p *place) agentContainer(name string, args ...string) corev1.Container {
 	node := corev1.EnvVar{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}}
 	listens := corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port(agentPort)}}
-	args = append([]string{"agent", "--listen", fmt.Sprintf(":%d", agentPort), "--trust", p.key.Trusted(), "--name", "$(NODE_NAME)", "--idle", agentIdle.String()}, args...)
+	args = append([]string{"agent", "--listen", fmt.Sprintf(":%d", agentPort), "--trust", p.key.Public(), "--name", "$(NODE_NAME)", "--idle", agentIdle.String()}, args...)
 	return corev1.Container{
 		Name: name, Image: p.on.Image, Args: args,
 		Env:             []corev1.EnvVar{node},

@@ -111,7 +111,7 @@ func (p *place) load(ctx context.Context, base string, l dyno.Load, arg map[stri
 	if err != nil {
 		return nil, err
 	}
-	rec, err := (&cluster.Fleet{Version: p.version, Key: p.key, Members: c.members}).Load(ctx, base, l, arg, o)
+	rec, err := (&cluster.Fleet{Version: p.version, Members: c.members}).Load(ctx, base, l, arg, o)
 	if void := new(lab.VoidError); errors.As(err, &void) && void.Lost {
 		err = &lab.VoidError{Why: void.Why + p.lossOf(c), Lost: true}
 		p.leave(c)

@@ -145,27 +145,25 @@ func (r *running) observe(ctx context.Context) (err error) {
 	if r.way, err = r.wayTo(ctx, r.pod); err != nil {
 		return err
 	}
+	key, err := r.keyOf(ctx, r.pod.Name, samplerName)
+	if err != nil {
+		return err
+	}
 	address := func(host string) string { return r.base + "://" + net.JoinHostPort(host, strconv.Itoa(r.port)) }
 	_, beside := r.plan.WhyAlone()
 	r.observer = cluster.Observer{
 		Beside: beside,
 		Base:   address("127.0.0.1"), Served: address(r.pod.Status.PodIP),
 		Dial: func(ctx context.Context) (*wire.Conn, error) {
-			c, w, err := wire.Dial(ctx, r.pod.Name, r.version, r.key, r.way.dial)
-			if err == nil {
-				r.machine = w.Machine
-			}
+			c, _, err := wire.Dial(ctx, r.pod.Name, r.version, key, r.way.dial)
 			return c, err
 		},
 	}
-	held, err := r.observer.Dial(ctx)
+	held, welcome, err := wire.Dial(ctx, r.pod.Name, r.version, key, r.way.dial)
 	if err != nil {
 		return err
 	}
-	r.observer.Dial = func(ctx context.Context) (*wire.Conn, error) {
-		c, _, err := wire.Dial(ctx, r.pod.Name, r.version, r.key, r.way.dial)
-		return c, err
-	}
+	r.machine = welcome.Machine
 	found, err := r.observer.Ask(ctx, wire.Look{What: wire.LookFind, Container: containerID(r.pod, r.name)})
 	if err != nil {
 		held.Close()

@@ -44,8 +44,7 @@ func TokenKey(token string) (*Key, error) {
 	return &Key{own, private.Public().(ed25519.PublicKey)}, err
 }
 
-// NewKey makes the key of a coordinator that takes any agent for its own: it reaches it in another way that
-// is safe. Trusted is what these agents are given.
+// NewKey makes a key that accepts any other side, until it is told which: Trusting.
 func NewKey() (*Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -55,22 +54,18 @@ func NewKey() (*Key, error) {
 	return &Key{own: own}, err
 }
 
-// Trusted is the public key, for TrustKey. It is no secret.
-func (k *Key) Trusted() string {
+// Public is the public key, for Trusting. It is no secret.
+func (k *Key) Public() string {
 	return base64.RawURLEncoding.EncodeToString(k.own.PrivateKey.(ed25519.PrivateKey).Public().(ed25519.PublicKey))
 }
 
-// TrustKey makes the key of an agent that accepts one coordinator, by its public key.
-func TrustKey(trusted string) (*Key, error) {
-	peer, err := base64.RawURLEncoding.DecodeString(trusted)
+// Trusting is the same key, which accepts one other side alone, by its public key.
+func (k *Key) Trusting(public string) (*Key, error) {
+	peer, err := base64.RawURLEncoding.DecodeString(public)
 	if err != nil || len(peer) != ed25519.PublicKeySize {
-		return nil, errors.New("bad public key of a coordinator")
+		return nil, fmt.Errorf("bad public key %q", public)
 	}
-	k, err := NewKey()
-	if err == nil {
-		k.peer = peer
-	}
-	return k, err
+	return &Key{k.own, peer}, nil
 }
 
 func certificate(private ed25519.PrivateKey) (tls.Certificate, error) {
@@ -90,7 +85,7 @@ func (k *Key) config() *tls.Config {
 	}
 }
 
-var errStranger = errors.New("the other side does not know the token")
+var errStranger = errors.New("the other side has another key: it does not know the token, or is not who it should be")
 
 func (k *Key) verify(raw [][]byte) error {
 	if k.peer == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/analysis/leak"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/places"
 	"github.com/dynolab/dyno/report/profile"
 	"github.com/dynolab/dyno/report/tables"
 	"github.com/dynolab/dyno/report/words"
@@ -20,6 +21,14 @@ import (
 
 // profileRows is how many functions a table of profiles has in the page.
 const profileRows = 15
+
+// machines are the agents and nodes of a run whose load came from others.
+func (v *pageView) machines() (out []block) {
+	for _, s := range places.Sections(v.Places) {
+		out = append(out, v.show(s, true)...)
+	}
+	return out
+}
 
 func (v *pageView) causes() (out []block) {
 	out = append(out, v.show(v.Why())...)

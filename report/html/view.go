@@ -129,6 +129,7 @@ func (v *pageView) service(out *paper) {
 	out.add("latency", "Latency", v.latency())
 	out.add("timelines", "Over time", v.timelines())
 	out.add("why", "Why", v.causes())
+	out.add("machines", "Machines", v.machines())
 	out.add("memory", "Memory", v.memories())
 	out.add("trials", "Trials", v.trialBlocks())
 }

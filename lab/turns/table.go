@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Table says when a member's turns by the clock begin. In each round every one of Size
+// A Table says when a member's turns by the clock begin. In each round each of Size
 // members has a turn, in random order and in the next round backwards. It is data alone, so that
 // generators on several machines can follow one.
 type Table struct {

@@ -85,10 +85,14 @@ func nothingLeft(t *testing.T, within time.Duration) {
 }
 
 func TestConform(t *testing.T) {
+	l, release := open(t, &dyno.Experiment{On: on()}) // one for all, whose agents stay
 	conform.Run(t, conform.Placement{
 		Subject: dyno.Subject{Image: program}, On: on(),
-		Open: func(t *testing.T) (*lab.Lab, func() error) { return open(t, &dyno.Experiment{On: on()}) },
+		Open: func(t *testing.T) (*lab.Lab, func() error) { return l, func() error { return nil } },
 	})
+	if err := release(); err != nil {
+		t.Error(err)
+	}
 	nothingLeft(t, 0)
 }
 
@@ -198,12 +202,12 @@ func TestPermission(t *testing.T) {
 // A trial whose agent is killed is void within seconds, and succeeds with new agents.
 func TestKilledAgent(t *testing.T) {
 	var killed time.Time
-	time.AfterFunc(8*time.Second, func() {
+	time.AfterFunc(6*time.Second, func() {
 		name := strings.Fields(admin(t, "", "-n", namespace, "get", "pods", "-l", roleLabel+"="+roleAgent, "-o", "name"))[0]
 		killed = time.Now()
 		admin(t, "", "-n", namespace, "delete", "--grace-period=0", "--force", name)
 	})
-	got := try(t, experiment(8, "/"))
+	got := try(t, experiment(6, "/"))
 	if got.err != nil || len(got.void) != 1 || got.results[0].Err != "" || !strings.Contains(got.void[0], "was lost") {
 		t.Fatalf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
 	}
@@ -222,13 +226,13 @@ func TestCutLink(t *testing.T) {
 	}
 	for subjects, lost := range map[string]string{"kubelab-1": "agent ", "kubelab-2": "kubelab-2"} {
 		var cut time.Time
-		time.AfterFunc(8*time.Second, func() {
+		time.AfterFunc(7*time.Second, func() {
 			cut = time.Now()
 			script("cut")
-			time.Sleep(8 * time.Second)
+			time.Sleep(6 * time.Second)
 			script("mend")
 		})
-		e := experiment(8, "/")
+		e := experiment(6, "/")
 		e.On.Kubernetes.Nodes = []string{subjects}
 		got := try(t, e)
 		if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], lost) {

@@ -379,6 +379,11 @@ func stuck(p *corev1.Pod, waited time.Duration) string {
 			continue
 		}
 		switch w.Reason {
+		case "ErrImagePull":
+			if waited < patience { // it is tried again
+				continue
+			}
+			fallthrough
 		case "ErrImageNeverPull", "InvalidImageName", "ImagePullBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 			return fmt.Sprintf("container %s: %s: %s (consider: whether image %s is in the cluster's reach; dyno image makes one)", s.Name, w.Reason, cmp.Or(w.Message, "no message"), s.Image)
 		}

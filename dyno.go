@@ -425,7 +425,7 @@ const (
 	ForProfile = "profile" // the files of profiles
 	ForTrace   = "trace"   // trace.out
 	ForSurvey  = "survey"  // what benchmarks are like, before their blocks
-	ForSame    = "same"    // two of the baseline side by side, which differ by chance only
+	ForSame    = "same"    // two of the baseline, run as two settings are: they differ by chance only
 	ForMemory  = "memory"  // what is resident after a rest, and after FreeOSMemory
 )
 

@@ -58,7 +58,7 @@ func (e *Experiment) Place(s Setting) int {
 // Trials lists all trials in order; Planned counts them. Each repeat is a block of every
 // setting, shuffled by the seed, so that drift falls on all alike; of slices every other
 // block mirrors the one before. Trials for a purpose come last, but for More. The experiment must have
-// passed Check. Those ForSame are run first.
+// passed Check. InOrder has the order in which they are run.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	rng := rand.New(rand.NewPCG(e.Seed, 0))
@@ -89,6 +89,17 @@ func (e *Experiment) Trials() []Trial {
 		}
 	}
 	return trials
+}
+
+// InOrder sorts trials in the order in which they are run: those that tell what two equal settings differ by come first.
+func InOrder(trials []Trial) []Trial {
+	rank := func(t Trial) int {
+		if t.For == ForSame {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(trials), func(a, b Trial) int { return rank(a) - rank(b) })
 }
 
 // A part is the trials of a plan for one purpose.

@@ -172,22 +172,13 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	if why, c.beside = e.WhyAlone(); why != "" {
 		l.alone(why)
 	}
-	same := func(t dyno.Trial) bool { return t.For == dyno.ForSame }
-	slices.SortStableFunc(trials, func(a, b dyno.Trial) int { // what two equal settings differ by, before others are compared
-		switch {
-		case same(a) == same(b):
-			return 0
-		case same(a):
-			return -1
-		}
-		return 1
-	})
+	trials = dyno.InOrder(trials)
 	over := false // the compared blocks are
 	for len(trials) > 0 {
 		n := sameBlock(trials)
 		part := trials[:n]
 		trials = trials[n:]
-		if over && part[0].For == "" || len(l.left(part)) == 0 {
+		if over && part[0].For == "" || c.noSame && part[0].For == dyno.ForSame || len(l.left(part)) == 0 {
 			continue
 		}
 		if err := c.block(ctx, part); err != nil {
@@ -269,6 +260,7 @@ type course struct {
 	first  []*dyno.Result // of the first block that was run
 	blocks int            // that were run
 	beside bool           // they run side by side
+	noSame bool           // the baseline does not get ready
 
 	// What was learnt of blocks side by side:
 	proved  bool            // all settings that are not broken were up together, so that an error is its setting's own
@@ -305,16 +297,20 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 		return c.interrupted(ctx, rs...)
 	}
 	up := func(r *dyno.Result) bool { _, ok := r.Values.Get("ready-sec"); return ok }
-	if c.blocks == 1 && alike(rs) && !slices.ContainsFunc(rs, up) { // nobody was beside another
+	same := trials[0].For == dyno.ForSame
+	if (same || c.blocks == 1) && alike(rs) && !slices.ContainsFunc(rs, up) { // nobody was beside another
+		c.noSame = same
 		return c.sinkAll(rs)
 	}
 	if slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Void }) { // it says nothing of them
+		rs, dropped := c.settled(rs)
+		c.lab.clear(dropped)
 		return c.sinkAll(rs)
 	}
 	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
 	}
-	c.proved = true
+	c.proved = c.proved || trials[0].For == ""
 	rs, dropped := c.settled(rs)
 	c.lab.clear(dropped)
 	return c.sinkAll(rs)
@@ -374,7 +370,7 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 	again := false
 	err := c.inTurn(ctx, trials, func(r *dyno.Result) error {
 		switch ready, _ := r.Values.Get("ready-sec"); {
-		case r.Err != "":
+		case r.Err != "" && !r.Void:
 			c.broken[r.Trial.Setting.String()] = true
 			again = again || r.Trial.N == not.trial
 		case r.Trial.N == not.trial && not.waited > 0 && ready > not.waited.Seconds():

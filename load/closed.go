@@ -71,6 +71,7 @@ func (r *runner) step(ctx context.Context, c *client, s *scenario.Step, l *loopO
 		}
 		if !l.measured {
 			r.warm.Add(1)
+			r.warmTook.Add(int64(k.out.done - k.out.sent))
 		}
 		failed = failed || k.out.cause != ""
 	}

@@ -146,6 +146,7 @@ type runner struct {
 
 	timeouts    atomic.Int64  // in a row, of all clients
 	warm        atomic.Int64  // requests of the warm-up of a closed load
+	warmTook    atomic.Int64  // what they took together, in nanoseconds
 	tickets     atomic.Int64  // closed load of so many requests in all: those left
 	unsent      int64         // open load
 	twice       int64         // requests of the window that were sent again
@@ -415,7 +416,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 	until := r.turn.own(r.now()) + d
 	err := r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
 	if n := r.warm.Load(); n > 0 {
-		r.meter.Answer.Store(int64(d) * int64(r.load.Concurrency) / n)
+		r.meter.Answer.Store(r.warmTook.Load() / n)
 	}
 	return err
 }

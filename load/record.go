@@ -31,7 +31,7 @@ type Record struct {
 	Own            time.Duration // the time of which they are
 	Played         time.Duration // the window, of the run's own time
 
-	// Of a closed load, of its own time: how many requests failed in a row at the end, when the last of them was sent, and when
+	// Of a closed load, of its own time since the window began: how many requests failed in a row at the end, when the last of them was sent, and when
 	// the last success was over.
 	Bad               int64
 	LastBad, LastGood time.Duration
@@ -122,7 +122,7 @@ func (r *runner) record() *Record {
 	r.rates(rec, &sum)
 	rec.Played = r.endedOwn - r.rec.zeroOwn
 	if !r.rec.open {
-		rec.Bad, rec.LastBad, rec.LastGood = sum.bad, sum.lastBad, sum.lastGood
+		rec.Bad, rec.LastBad, rec.LastGood = sum.bad, max(sum.lastBad-r.rec.zeroOwn, 0), max(sum.lastGood-r.rec.zeroOwn, 0)
 	}
 	rec.CPU, rec.StartedLate = r.cpu, r.startedLate
 	r.doubt(rec, &sum)

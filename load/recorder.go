@@ -246,13 +246,13 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 }
 
-// portion is how much of a closed load's request lay in its turn, where turns go by the clock: the rest of it took no time of
+// portion is how much of a closed load's request lay in turns of the load, where turns go by the clock: the rest of it took no time of
 // the run's own. So requests per second are those of clients that go on for ever.
 func (s *shard) portion(o *outcome) float64 {
 	if s.rec.open || o.done <= o.sent {
 		return 1
 	}
-	return min(s.rec.turn.overlap(o.sent, o.done), 1)
+	return s.rec.turn.overlap(o.sent, o.done)
 }
 
 func (s *shard) addOpen(d due, o *outcome) {

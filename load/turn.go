@@ -174,7 +174,7 @@ func (t *Turn) offset(at time.Duration) time.Duration {
 	return t.away
 }
 
-// overlap is the share of a stretch that lies in the turn in which it began, by the clock; 1 of other turns, which wait for their last answer.
+// overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for their last answer.
 func (t *Turn) overlap(from, to time.Duration) float64 {
 	if t == nil {
 		return 1
@@ -184,12 +184,7 @@ func (t *Turn) overlap(from, to time.Duration) float64 {
 	if t.slots == nil {
 		return 1
 	}
-	n := t.slots.slot(from)
-	if n < 0 {
-		return 1
-	}
-	end := t.slots.begin(n) + t.slots.length
-	return float64(min(to, end)-from) / float64(to-from)
+	return float64(t.slots.own(to)-t.slots.own(from)) / float64(to-from)
 }
 
 // rest waits for d of the run's own time, unless ctx ends before.

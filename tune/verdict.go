@@ -121,7 +121,9 @@ func (o *Outcome) enough(t *compare.Table, xs []*Option) bool {
 func atLook(t *compare.Table, rs []*dyno.Result) bool {
 	last := 0
 	for _, r := range rs {
-		last = max(last, r.Trial.Block)
+		if r.Trial.For == "" {
+			last = max(last, r.Trial.Block)
+		}
 	}
 	return slices.Contains(t.Looks, last)
 }

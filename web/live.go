@@ -261,7 +261,7 @@ func (f *follower) progress() progress {
 		case r == nil:
 		case r.Err == "":
 			p.Done++
-		case t.N < at: // later ones failed in an earlier session, and are run again
+		case t.N < at && t.For != dyno.ForSame: // later ones failed in an earlier session, and are run again
 			p.Done++
 			p.Failed++
 		}

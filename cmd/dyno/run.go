@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
@@ -236,6 +237,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
+	remote.Stay(e, dir.Results())
 	return measureInto(cmd, e, o, dir)
 }
 
@@ -261,7 +263,7 @@ func printPlan(w io.Writer, e *dyno.Experiment) error {
 	if err != nil {
 		return err
 	}
-	trials := e.Trials()
+	trials := dyno.InOrder(e.Trials())
 	order := layout.Count(len(trials), "trial")
 	if len(trials) != 1 {
 		order += " in this order"

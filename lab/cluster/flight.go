@@ -51,6 +51,7 @@ type crew struct {
 	ready, ended, done chan struct{}
 	mu                 sync.Mutex
 	progress           wire.Progress
+	told               int           // how often it said its time
 	seen               time.Duration // the most that the agent's clock showed more than this one's, since its offset was estimated
 }
 
@@ -321,6 +322,7 @@ func (t *flight) progress(c *crew, p *wire.Progress) {
 		c.seen = more
 	}
 	c.progress = *p
+	c.told++
 	c.mu.Unlock()
 	var done, failed int64
 	t.each(func(c *crew) {
@@ -378,10 +380,13 @@ func (c *crew) generator() dyno.Generator {
 	return g
 }
 
+// fewTold is how often an agent says its time at least before its clock is judged by it: one message may be slow.
+const fewTold = 8
+
 // moved is by how much the agent's clock went forward or back since its offset was estimated. A message takes some time, so it can only be
 // seen that less than the offset is left, or more.
 func (c *crew) moved() time.Duration {
-	if c.progress.Now.IsZero() {
+	if c.told < fewTold {
 		return 0
 	}
 	return max(c.seen-c.clock.Offset, c.clock.Offset-c.seen) - 2*c.clock.Error

@@ -133,7 +133,7 @@ func (p *Trials) left(now time.Time) []string {
 		left = min(left, max(p.within-now.Sub(p.began), block))
 	}
 	left, most := max(left, 0)+each*time.Duration(p.total-compared), "at most "
-	if t := p.trials[0]; t.For != "" { // then no more are compared
+	if t := p.trials[0]; t.For != "" && t.For != dyno.ForSame { // then no more are compared
 		left, most = max(each*time.Duration(p.total-t.N+1)-since, 0), ""
 	} else if !p.plan.Sequential() {
 		most = ""

@@ -15,6 +15,22 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 )
 
+// Stay keeps the subjects of a run that is gone on with on their node, where the plan names none.
+func Stay(e *dyno.Experiment, results []*dyno.Result) {
+	k := e.On.Kubernetes
+	if k == nil || len(k.Nodes) > 0 {
+		return
+	}
+	for _, r := range results {
+		if r.Node != nil {
+			own := *k // the stored plan stays as it is
+			own.Nodes = []string{r.Node.Name}
+			e.On.Kubernetes = &own
+			return
+		}
+	}
+}
+
 // Open returns a lab where the plan says that trials run. The caller releases it.
 func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
 	switch {

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,8 +76,13 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 		}
 		p.job = nil
 	}
+	p.made++
+	p.job = p.agentsJob() // it may be there although its creation failed: release asks for it by name
 	job := new(batchv1.Job)
-	if err := p.create(ctx, jobs, p.agentsJob(), job); err != nil {
+	if err := p.create(context.WithoutCancel(ctx), jobs, p.job, job); err != nil {
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			p.job = nil
+		}
 		return nil, err
 	}
 	p.job = job
@@ -253,7 +260,7 @@ func (p *place) agentsJob() *batchv1.Job {
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 	}
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "dyno-" + p.id + "-agents-", Labels: p.labels(roleAgent)},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dyno-%s-agents-%d", p.id, p.made), Labels: p.labels(roleAgent)},
 		Spec: batchv1.JobSpec{
 			Completions: &n, Parallelism: &n, CompletionMode: &indexed,
 			// One that fails leaves the others and their logs alone (kubernetes#107891).

@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -130,20 +132,32 @@ func (c *client) delete(ctx context.Context, r kind, name string, grace int64, w
 	return c.explain("delete", r, name, err)
 }
 
-// follow copies the log of a container since a moment until it ends, or ctx.
-func (c *client) follow(ctx context.Context, pod, container string, since time.Time, to io.Writer) error {
+// follow copies the lines of a container's log after the last one, which it keeps, until the log ends, or ctx.
+func (c *client) follow(ctx context.Context, pod, container string, last *time.Time, to io.Writer) error {
 	request := c.of[pods].Get().Namespace(c.namespace).Resource("pods").Name(pod).SubResource("log").
-		Param("container", container).Param("follow", "true")
-	if !since.IsZero() {
-		request.Param("sinceTime", since.UTC().Format(time.RFC3339))
+		Param("container", container).Param("follow", "true").Param("timestamps", "true")
+	if !last.IsZero() {
+		request.Param("sinceTime", last.UTC().Format(time.RFC3339)) // of whole seconds
 	}
 	log, err := request.Stream(ctx)
 	if err != nil {
 		return c.explain("read the log of", pods, pod, err)
 	}
 	defer log.Close()
-	_, err = io.Copy(to, log)
-	return err
+	for lines := bufio.NewReaderSize(log, 64<<10); ; {
+		line, err := lines.ReadBytes('\n')
+		stamp, text, ok := bytes.Cut(line, []byte(" "))
+		if at, bad := time.Parse(time.RFC3339Nano, string(stamp)); ok && bad == nil && at.After(*last) {
+			*last = at
+			to.Write(text) // a Tail takes all
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func one(r kind) string { return strings.TrimSuffix(r.name, "s") }

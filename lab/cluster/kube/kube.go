@@ -40,6 +40,7 @@ type place struct {
 	mu    sync.Mutex
 	nodes []string                // that subjects run on, a block on each in turn; of a plan without nodes the first subject's
 	crew  *crew                   // the agents; nil before the first trial, and after one was lost
+	made  int                     // Jobs, so far
 	job   *batchv1.Job            // of the agents, which owns all; nil before the first trial
 	clone *corev1.PodTemplateSpec // of the plan's deployment
 }

@@ -255,13 +255,11 @@ func (r *running) fails(why string) error {
 
 // keepFollowing copies the subject's log, also if the stream breaks. What was written meanwhile comes then.
 func (r *running) keepFollowing(ctx context.Context) {
-	var since time.Time
+	var last time.Time // of the lines that were copied
 	for {
-		began := time.Now()
-		if err := r.follow(ctx, r.pod.Name, r.name, since, r.tail); err == nil || !sleep(ctx, time.Second) {
+		if err := r.follow(ctx, r.pod.Name, r.name, &last, r.tail); err == nil || !sleep(ctx, time.Second) {
 			return
 		}
-		since = began
 	}
 }
 
@@ -269,7 +267,7 @@ func (r *running) keepFollowing(ctx context.Context) {
 func (r *running) last(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	r.follow(ctx, r.pod.Name, r.name, time.Time{}, r.tail)
+	r.follow(ctx, r.pod.Name, r.name, new(time.Time), r.tail)
 }
 
 // end stops the subject, and leaves nothing of its pod.

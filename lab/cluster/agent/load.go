@@ -43,6 +43,7 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 	var began time.Time
 	throttled := 0.0
 	o.Begin = func(ctx context.Context) error {
+		os.RemoveAll(dir) // its files are read, and the scratch file needs no name: nothing is left of an agent that is killed
 		if err := s.Send(&wire.Message{Ready: &wire.Ready{Answer: time.Duration(meter.Answer.Load())}}); err != nil {
 			return err
 		}

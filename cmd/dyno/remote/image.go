@@ -26,12 +26,12 @@ type imageFlags struct {
 	plan     flags.Set                       // go, rev and build
 	tag, out string
 	arch     string
-	noInject bool
+	inject   bool
 	agent    bool
 }
 
 // ofBuilds are the flags that say how to build.
-var ofBuilds = []string{"go", "rev", "build", "arch", "no-inject"}
+var ofBuilds = []string{"go", "rev", "build", "arch", "inject"}
 
 // ofTags makes a tag of a version such as (devel) or v0.1.0+dirty.
 var ofTags = strings.NewReplacer("+", "-", "(", "", ")", "")
@@ -77,7 +77,7 @@ one line: name, digest, and size of the file. The same executable gives the same
 	o.plan.Key(fs, "go", "", "version", "subject.go", "version of the Go toolchain that builds the service")
 	o.plan.Key(fs, "rev", "", "revision", "subject.rev", "git revision to build")
 	o.plan.Key(fs, "build", "", "flags", "subject.build", "flags of go build, such as '-pgo=off'")
-	fs.BoolVar(&o.noInject, "no-inject", false, "build without the runtime probe")
+	fs.BoolVar(&o.inject, "inject", true, "build the runtime probe into the service")
 	return cmd
 }
 
@@ -111,7 +111,7 @@ func (o *imageFlags) subject(cmd *cobra.Command, args []string) (*dyno.Subject, 
 	case s.Source():
 		// The whole build is for the image, whatever the environment of dyno says.
 		s.Env = map[string]string{"CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": o.arch}
-		s.NoInject = dyno.Not(o.noInject)
+		s.NoInject = dyno.Not(!o.inject)
 	case s.Binary == "":
 		return nil, flags.Mistakef("%s is neither a package nor an executable (consider: dyno image ./cmd/server)", s)
 	default:

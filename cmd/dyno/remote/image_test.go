@@ -131,7 +131,7 @@ func TestImageOfPackage(t *testing.T) {
 
 func TestImageForOtherMachines(t *testing.T) {
 	server(t)
-	stdout, stderr, err := runImage("", "./server", "--no-inject", "--arch", "arm64", "--tag", "registry.test/a/b:v1", "--out", "b.tar", "--build", "-ldflags=-s")
+	stdout, stderr, err := runImage("", "./server", "--inject=false", "--arch", "arm64", "--tag", "registry.test/a/b:v1", "--out", "b.tar", "--build", "-ldflags=-s")
 	if err != nil || !strings.HasPrefix(stdout, "registry.test/a/b:v1 sha256:") || !strings.Contains(stderr, "crane push b.tar registry.test/a/b:v1\n") || strings.Contains(stderr, "imagePullPolicy") {
 		t.Errorf("%v, %q\n%s", err, stdout, stderr)
 	}
@@ -162,7 +162,7 @@ func TestImageRefuses(t *testing.T) {
 		const want = "is not a static linux executable: it wants a loader and libraries"
 		pie := compiled(t, "-buildmode=pie")
 		for cure, args := range map[string][]string{
-			"CGO_ENABLED=0 go install": {"--agent"}, "its package,": {pie}, "--build without -buildmode": {"./server", "--no-inject", "--build", "-buildmode=pie"},
+			"CGO_ENABLED=0 go install": {"--agent"}, "its package,": {pie}, "--build without -buildmode": {"./server", "--inject=false", "--build", "-buildmode=pie"},
 		} {
 			_, _, err := runImage(pie, args...)
 			if err == nil || !strings.Contains(err.Error(), want+" (consider: "+cure) {
@@ -174,7 +174,7 @@ func TestImageRefuses(t *testing.T) {
 		"no package given":               {},
 		"not of ./server (want one":      {"--agent", "./server"},
 		"--rev is for a package":         {"--agent", "--rev", "main"},
-		"--no-inject is for a package":   {static, "--no-inject"},
+		"--inject is for a package":      {static, "--inject=false"},
 		"neither a package nor an exec":  {"http://127.0.0.1/"},
 		`--tag: bad image name "Server"`: {"./server", "--tag", "Server"},
 		"./missing does not exist":       {"./missing"},

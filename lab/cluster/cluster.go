@@ -28,6 +28,8 @@ type Fleet struct {
 	Version string
 	Key     *wire.Key
 	Members []Member
+
+	Late time.Duration // how late an agent may begin, and how far its clock may move; 0 means 50 ms
 }
 
 // dial opens a session with a member.

@@ -84,7 +84,7 @@ func start(t *testing.T, version string) (addr string, stop func()) {
 }
 
 func fleet(t *testing.T, addrs ...string) *cluster.Fleet {
-	f := &cluster.Fleet{Version: "v1", Key: key(t, token)}
+	f := &cluster.Fleet{Version: "v1", Key: key(t, token), Late: 5 * time.Second} // a busy machine is no fault of theirs
 	for _, addr := range addrs {
 		f.Members = append(f.Members, cluster.Member{Name: addr})
 	}

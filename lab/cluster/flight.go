@@ -399,12 +399,13 @@ const (
 
 // void says why the trial does not count although all went to its end, or nil.
 func (t *flight) void() error {
+	late := cmp.Or(t.fleet.Late, mostLate)
 	for _, c := range t.crew {
 		r := c.record
 		switch {
-		case r.StartedLate > mostLate:
-			return &lab.VoidError{Why: fmt.Sprintf("agent %s began %v late (want at most %v)", c.name, r.StartedLate.Round(time.Millisecond), mostLate)}
-		case c.moved() > mostLate:
+		case r.StartedLate > late:
+			return &lab.VoidError{Why: fmt.Sprintf("agent %s began %v late (want at most %v)", c.name, r.StartedLate.Round(time.Millisecond), late)}
+		case c.moved() > late:
 			return &lab.VoidError{Why: fmt.Sprintf("the clock of agent %s moved by %v during the trial (consider: whether something sets it, such as NTP)", c.name, c.moved().Round(time.Millisecond))}
 		case r.Throttled > mostThrottled*r.Elapsed.Seconds() && r.Elapsed > 0:
 			return &lab.VoidError{Why: fmt.Sprintf("agent %s was kept from its CPUs for %.3g s by its CPU limit (consider: more CPU for agents, or more agents)", c.name, r.Throttled)}

@@ -102,7 +102,7 @@ func benchAgents(b *testing.B, n int) {
 	}
 	defer cmd.Wait()
 	defer in.Close()
-	f := &cluster.Fleet{Version: "v1"}
+	f := &cluster.Fleet{Version: "v1", Late: 5 * time.Second}
 	f.Key, _ = wire.TokenKey(token)
 	for lines := bufio.NewScanner(out); len(f.Members) < n && lines.Scan(); {
 		f.Members = append(f.Members, cluster.Member{Name: lines.Text()})

@@ -48,6 +48,9 @@ type place struct {
 // away is how long before a turn all agents know of it. A message takes some milliseconds through the API server.
 const away = 500 * time.Millisecond
 
+// late is Fleet.Late. Tests allow more, as they say nothing of how fast the machine is.
+var late time.Duration
+
 // Open returns a lab in the cluster that the plan names. Dir, Skip and Watch are the caller's to set. After
 // release nothing of the run is left in the cluster.
 func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
@@ -112,7 +115,7 @@ func (p *place) load(ctx context.Context, base string, l dyno.Load, arg map[stri
 	if err != nil {
 		return nil, err
 	}
-	rec, err := (&cluster.Fleet{Version: p.version, Members: c.members}).Load(ctx, base, l, arg, o)
+	rec, err := (&cluster.Fleet{Version: p.version, Members: c.members, Late: late}).Load(ctx, base, l, arg, o)
 	if void := new(lab.VoidError); errors.As(err, &void) && void.Lost {
 		err = &lab.VoidError{Why: void.Why + p.lossOf(c), Lost: true}
 		p.leave(c)

@@ -32,7 +32,7 @@ import (
 var namespace, image, program = os.Getenv("DYNO_KUBE_NAMESPACE"), os.Getenv("DYNO_KUBE_IMAGE"), os.Getenv("DYNO_KUBE_SUBJECT")
 
 func TestMain(m *testing.M) {
-	patience = 4 * time.Second
+	patience, late = 4*time.Second, 5*time.Second
 	os.Exit(m.Run())
 }
 
@@ -208,7 +208,7 @@ func TestKilledAgent(t *testing.T) {
 		admin(t, "", "-n", namespace, "delete", "--grace-period=0", "--force", name)
 	})
 	got := try(t, experiment(6, "/"))
-	if got.err != nil || len(got.void) != 1 || got.results[0].Err != "" || !strings.Contains(got.void[0], "was lost") {
+	if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], "was lost") {
 		t.Fatalf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
 	}
 	t.Logf("%q, told after %v", got.void, got.told.Sub(killed))

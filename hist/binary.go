@@ -13,7 +13,7 @@ import (
 const layout = 1
 
 // MarshalBinary implements encoding.BinaryMarshaler, with counts: the layout, the moments, and each
-// run of counts that are not 0 with its place. A second of 1,500 requests takes some 3 KB.
+// count that is not 0 with its distance from the one before. A second of 1,500 requests takes some 3 KB.
 func (h *Histogram) MarshalBinary() ([]byte, error) {
 	b := binary.AppendUvarint(nil, layout)
 	b = binary.AppendUvarint(b, uint64(len(h.counts)))
@@ -38,22 +38,21 @@ var errCut = errors.New("histogram: the data is cut off")
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. It refuses another layout.
 func (h *Histogram) UnmarshalBinary(b []byte) error {
 	var bad error
-	unsigned := func() uint64 {
-		v, n := binary.Uvarint(b)
+	skip := func(n int) {
 		if n <= 0 {
 			bad = errCut
-			return 0
+			return
 		}
 		b = b[n:]
+	}
+	unsigned := func() uint64 {
+		v, n := binary.Uvarint(b)
+		skip(n)
 		return v
 	}
 	signed := func() int64 {
 		v, n := binary.Varint(b)
-		if n <= 0 {
-			bad = errCut
-			return 0
-		}
-		b = b[n:]
+		skip(n)
 		return v
 	}
 	float := func() float64 {

@@ -24,8 +24,9 @@ import (
 // stopGrace is how long a subject has from SIGTERM to SIGKILL.
 const stopGrace = 5 * time.Second
 
-// Open returns a lab with the hands of this machine; Dir, Skip and Watch are the caller's to set.
-// Subjects serve at host, an address of it; "" means 127.0.0.1. After release no build, worktree or process of the lab is left.
+// Open returns a lab with the hands of this machine; Dir, Skip and Watch are the caller's to set. Subjects
+// serve at host, an address of it; "" means 127.0.0.1. After release no build, worktree or process of the
+// lab is left.
 func Open(host string) (l *Lab, release func() error, err error) {
 	builder, err := subject.NewBuilder("")
 	if err != nil {

@@ -31,8 +31,8 @@ type Record struct {
 	Own            time.Duration // the time of which they are
 	Played         time.Duration // the window, of the run's own time
 
-	// Of a closed load, of its own time since the window began: how many requests failed in a row at the end, when the last of them was sent, and when
-	// the last success was over.
+	// Of a closed load, of its own time since the window began: how many requests failed in a row at the
+	// end, when the last of them was sent, and when the last success was over.
 	Bad               int64
 	LastBad, LastGood time.Duration
 

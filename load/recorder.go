@@ -246,8 +246,9 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 }
 
-// portion is how much of a closed load's request lay in turns of the load, where turns go by the clock: the rest of it took no time of
-// the run's own. So requests per second are those of clients that go on for ever.
+// portion is how much of a closed load's request lay in turns of the load, where turns go by the clock:
+// the rest of it took no time of the run's own. So requests per second are those of clients that go on for
+// ever.
 func (s *shard) portion(o *outcome) float64 {
 	if s.rec.open || o.done <= o.sent {
 		return 1

@@ -230,8 +230,8 @@ func TestShortTurns(t *testing.T) {
 	}
 }
 
-// Clients of a closed load in turns by the clock send as many requests a second of their own time as they do alone: what an
-// answer takes after its turn is not of that time.
+// Clients of a closed load in turns by the clock send as many requests a second of their own time as they
+// do alone: what an answer takes after its turn is not of that time.
 func TestClosedByClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		play := func(l dyno.Load, answer time.Duration) func(o Options) (*Record, error) {

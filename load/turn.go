@@ -174,7 +174,8 @@ func (t *Turn) offset(at time.Duration) time.Duration {
 	return t.away
 }
 
-// overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for their last answer.
+// overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for
+// their last answer.
 func (t *Turn) overlap(from, to time.Duration) float64 {
 	if t == nil {
 		return 1

@@ -38,7 +38,8 @@ var formats = []struct {
 	{"hgrm", true, func(w io.Writer, f *findings.Findings, _ layout.Options) error { return export.HGRM(w, f.Results) }},
 }
 
-// Patch is the recommended setting as a patch of the plan's deployment; "" without a deployment or a recommendation.
+// Patch is the recommended setting as a patch of the plan's deployment; "" without a deployment or a
+// recommendation.
 func Patch(f *findings.Findings) string {
 	s := &f.Plan.Subject
 	best := words.Recommended(f.Table)

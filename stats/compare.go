@@ -197,9 +197,9 @@ func exactP(method string, n int) float64 {
 // expFinite is exp kept within what JSON can carry.
 func expFinite(x float64) float64 { return math.Exp(max(-700, min(700, x))) }
 
-// Unpaired returns the ratio of the geometric means of two samples that were not measured together, such as those of two
-// machines, and its 95 % interval: Welch's t test of the logarithms (Biometrika 34, 1947). It is NaN with fewer
-// than two values in a sample, or one that is not positive.
+// Unpaired returns the ratio of the geometric means of two samples that were not measured together, such
+// as those of two machines, and its 95 % interval: Welch's t test of the logarithms (Biometrika 34, 1947).
+// It is NaN with fewer than two values in a sample, or one that is not positive.
 func Unpaired(base, other []float64) (ratio, lo, hi float64) {
 	logs := func(xs []float64) (ys []float64) {
 		for _, x := range xs {

@@ -55,8 +55,8 @@ type Node struct {
 	Effects []Effect     `json:"effects,omitempty"` // none of the first
 }
 
-// An Effect is the ratio of a metric on a node to the first node's: of the geometric means of the settings of each block. Lo and Hi are its
-// 95 % interval; all are NaN with fewer than two blocks on a node.
+// An Effect is the ratio of a metric on a node to the first node's: of the geometric means of the settings
+// of each block. Lo and Hi are its 95 % interval; all are NaN with fewer than two blocks on a node.
 type Effect struct {
 	Metric string      `json:"metric"`
 	Ratio  dyno.Number `json:"ratio"`
@@ -125,7 +125,8 @@ func (p *Places) agents(rs []*dyno.Result) {
 // percentiles that may be moved by what agents do not do together.
 var percentiles = []float64{0.5, 0.99}
 
-// starts bounds what the starts and the clocks can have done: for so long not all agents sent at the begin, and at the end.
+// starts bounds what the starts and the clocks can have done: for so long not all agents sent at the
+// begin, and at the end.
 func (p *Places) starts(rs []*dyno.Result) {
 	var worst *dyno.Result
 	for _, r := range rs {
@@ -161,8 +162,8 @@ func moved(h *hist.Histogram, q, share float64) Moved {
 	return Moved{q, dyno.Number(float64(at(q-share)) / now), dyno.Number(float64(at(q+share)) / now)}
 }
 
-// nodes compares the blocks of each node with those of the first. A setting counts that all blocks have: where the slowest is
-// missing, the others' mean is another one.
+// nodes compares the blocks of each node with those of the first. A setting counts that all blocks have:
+// where the slowest is missing, the others' mean is another one.
 func (p *Places) nodes(rs []*dyno.Result) {
 	type block map[string][]float64 // values by metric
 	blocks := map[string]map[int]block{}

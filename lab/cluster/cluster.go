@@ -95,7 +95,7 @@ func Open(ctx context.Context, f *Fleet) (l *lab.Lab, release func() error, err 
 
 // split is a load's parts, one for each of the members that have something to do: clients and requests of
 // a closed load are divided, the schedule of an open one is shared.
-func split(l dyno.Load, members int) (parts []part) {
+func split(l dyno.Load, members int) (parts []share) {
 	open := l.Rate.Open()
 	used := members
 	if !open {
@@ -104,19 +104,19 @@ func split(l dyno.Load, members int) (parts []part) {
 			used = min(used, l.Requests)
 		}
 	}
-	share := func(n, i int) int { return n*(i+1)/used - n*i/used }
+	of := func(n, i int) int { return n*(i+1)/used - n*i/used }
 	first := 0
 	for i := range used {
-		p := part{load: l}
-		p.load.Concurrency = max(share(l.Concurrency, i), 1)
+		p := share{load: l}
+		p.load.Concurrency = max(of(l.Concurrency, i), 1)
 		if l.MaxInFlight > 0 {
-			p.load.MaxInFlight = max(share(l.MaxInFlight, i), 1)
+			p.load.MaxInFlight = max(of(l.MaxInFlight, i), 1)
 			if l.HTTP != "2" {
 				p.load.MaxInFlight = min(p.load.MaxInFlight, p.load.Concurrency)
 			}
 		}
 		if !open && l.Requests > 0 {
-			p.load.Requests = share(l.Requests, i)
+			p.load.Requests = of(l.Requests, i)
 		}
 		p.Index, p.Of, p.First = i, used, first
 		first += max(p.load.Concurrency, p.load.MaxInFlight)

@@ -131,7 +131,7 @@ func TestStrangers(t *testing.T) {
 	}
 	_, _, err := cluster.Open(t.Context(), fleet(t, "127.0.0.1:1"))
 	if err == nil || !strings.Contains(err.Error(), "(consider: whether dyno agent runs there)") {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no agent there: %v", err)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/dynolab/dyno/load/requestlog"
 )
 
-// A part is what one member sends.
-type part struct {
+// A share is what one member sends.
+type share struct {
 	load.Part
 	load dyno.Load
 }
@@ -30,15 +30,15 @@ type flight struct {
 	base    string
 	load    dyno.Load
 	options load.Options
-	crew    []*crew
+	senders []*sender
 	log     *requestlog.Log // nil if requests are not kept
 	seconds seconds
 	cancel  context.CancelCauseFunc
 }
 
-// A crew is one member's part of a flight. Its reader alone writes it until done is closed.
-type crew struct {
-	part
+// A sender is one member's part of a flight. Its reader alone writes it until done is closed.
+type sender struct {
+	share
 	name    string
 	job     wire.LoadJob
 	conn    *wire.Conn
@@ -72,7 +72,7 @@ func (f *Fleet) Load(ctx context.Context, base string, l dyno.Load, arg map[stri
 	}
 	t.seconds = seconds{tell: o.Second, sum: hist.New(), reached: make([]time.Duration, len(parts))}
 	for i, p := range parts {
-		c := &crew{part: p, name: f.Members[i].Name, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
+		c := &sender{share: p, name: f.Members[i].Name, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
 		c.job = wire.LoadJob{Base: base, Arg: arg, Part: p.Part}
 		if err := c.job.Pack(p.load); err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (f *Fleet) Load(ctx context.Context, base string, l dyno.Load, arg map[stri
 			c.kept = t.log.Buffer()
 			c.job.Keep = max(cmp.Or(l.MaxRequestsKept, dyno.DefaultMaxRequestsKept)/len(parts), 1)
 		}
-		t.crew = append(t.crew, c)
+		t.senders = append(t.senders, c)
 	}
 	return t.fly(ctx)
 }
@@ -95,19 +95,19 @@ func (t *flight) fly(ctx context.Context) (*load.Record, error) {
 	serving, stopServing := context.WithCancel(ctx)
 	over := func() { // ends all sessions, and what reads and writes them
 		stopServing()
-		t.each((*crew).close)
+		t.each((*sender).close)
 		reading.Wait()
 	}
 	defer over()
-	if err := t.dial(ctx, func(i int, c *crew) {
+	if err := t.dial(ctx, func(i int, c *sender) {
 		reading.Go(func() { t.read(i, c) })
 		reading.Go(func() { t.beat(serving, c) })
 	}); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { t.each((*crew).close) })
+	stop := context.AfterFunc(ctx, func() { t.each((*sender).close) })
 	defer stop()
-	if err := t.await(ctx, func(c *crew) chan struct{} { return c.ready }); err != nil {
+	if err := t.await(ctx, func(c *sender) chan struct{} { return c.ready }); err != nil {
 		return nil, t.cause(ctx, err)
 	}
 	o.Meter.Answer.Store(int64(t.answer()))
@@ -117,15 +117,15 @@ func (t *flight) fly(ctx context.Context) (*load.Record, error) {
 	at, err := t.begin()
 	if err == nil {
 		o.Meter.Enter("measure")
-		err = t.await(ctx, func(c *crew) chan struct{} { return c.ended })
+		err = t.await(ctx, func(c *sender) chan struct{} { return c.ended })
 	}
 	o.End()
 	if err == nil {
 		o.Meter.Enter("teardown")
-		err = t.send(func(*crew) *wire.Message { return &wire.Message{Finish: true} })
+		err = t.send(func(*sender) *wire.Message { return &wire.Message{Finish: true} })
 	}
 	if err == nil {
-		err = t.await(ctx, func(c *crew) chan struct{} { return c.done })
+		err = t.await(ctx, func(c *sender) chan struct{} { return c.done })
 	}
 	if err != nil {
 		err = t.cause(ctx, err)
@@ -140,10 +140,10 @@ func (t *flight) fly(ctx context.Context) (*load.Record, error) {
 }
 
 // dial opens all sessions, hands out the parts, and lets each session be served.
-func (t *flight) dial(ctx context.Context, serve func(i int, c *crew)) error {
-	errs := make([]error, len(t.crew))
+func (t *flight) dial(ctx context.Context, serve func(i int, c *sender)) error {
+	errs := make([]error, len(t.senders))
 	var all sync.WaitGroup
-	for i, c := range t.crew {
+	for i, c := range t.senders {
 		all.Go(func() {
 			conn, welcome, err := t.fleet.dial(ctx, t.fleet.Members[i])
 			if refused := (*wire.RefusedError)(nil); errors.As(err, &refused) {
@@ -171,7 +171,7 @@ func (t *flight) dial(ctx context.Context, serve func(i int, c *crew)) error {
 }
 
 // turns are those of the load, on the clock of a member.
-func (t *flight) turns(c *crew) *turns.Table {
+func (t *flight) turns(c *sender) *turns.Table {
 	if t.options.Turn == nil {
 		return nil
 	}
@@ -183,26 +183,26 @@ func (t *flight) turns(c *crew) *turns.Table {
 // begin tells all when the window begins: with the first turn, or as soon as all have heard of it.
 func (t *flight) begin() (at time.Time, err error) {
 	lead := time.Duration(0)
-	for _, c := range t.crew {
-		lead = max(lead, leadOf(c.clock, len(t.crew)))
+	for _, c := range t.senders {
+		lead = max(lead, leadOf(c.clock, len(t.senders)))
 	}
 	at = time.Now().Add(lead)
 	if t.options.Turn != nil {
 		at = t.options.Turn.Table().Start
 	}
-	return at, t.send(func(c *crew) *wire.Message {
+	return at, t.send(func(c *sender) *wire.Message {
 		return &wire.Message{Begin: &wire.Begin{At: c.clock.Theirs(at), Turns: t.turns(c)}}
 	})
 }
 
-func (t *flight) each(do func(*crew)) {
-	for _, c := range t.crew {
+func (t *flight) each(do func(*sender)) {
+	for _, c := range t.senders {
 		do(c)
 	}
 }
 
-func (t *flight) send(message func(*crew) *wire.Message) error {
-	for _, c := range t.crew {
+func (t *flight) send(message func(*sender) *wire.Message) error {
+	for _, c := range t.senders {
 		if err := c.conn.Send(message(c)); err != nil {
 			return lost(c.name, err)
 		}
@@ -211,8 +211,8 @@ func (t *flight) send(message func(*crew) *wire.Message) error {
 }
 
 // await waits for a moment of all members.
-func (t *flight) await(ctx context.Context, moment func(*crew) chan struct{}) error {
-	for _, c := range t.crew {
+func (t *flight) await(ctx context.Context, moment func(*sender) chan struct{}) error {
+	for _, c := range t.senders {
 		select {
 		case <-moment(c):
 		case <-ctx.Done():
@@ -232,18 +232,18 @@ func (t *flight) cause(ctx context.Context, err error) error {
 
 // answer is the longest time of an answer in the warm-up of a member.
 func (t *flight) answer() (longest time.Duration) {
-	t.each(func(c *crew) { longest = max(longest, c.answer) })
+	t.each(func(c *sender) { longest = max(longest, c.answer) })
 	return longest
 }
 
-func (c *crew) close() {
+func (c *sender) close() {
 	if c.conn != nil {
 		c.conn.Close()
 	}
 }
 
 // beat gives a member signs of life.
-func (t *flight) beat(ctx context.Context, c *crew) {
+func (t *flight) beat(ctx context.Context, c *sender) {
 	tick := time.NewTicker(wire.Beat)
 	defer tick.Stop()
 	for {
@@ -260,7 +260,7 @@ func (t *flight) beat(ctx context.Context, c *crew) {
 }
 
 // read takes what a member says until its last message.
-func (t *flight) read(i int, c *crew) {
+func (t *flight) read(i int, c *sender) {
 	closed := map[chan struct{}]bool{}
 	reach := func(moments ...chan struct{}) {
 		for _, m := range moments {
@@ -316,7 +316,7 @@ func (t *flight) read(i int, c *crew) {
 }
 
 // progress adds up what the members have done.
-func (t *flight) progress(c *crew, p *wire.Progress) {
+func (t *flight) progress(c *sender, p *wire.Progress) {
 	c.mu.Lock()
 	if more := p.Now.Round(0).Sub(time.Now().Round(0)); c.progress.Now.IsZero() || more > c.seen {
 		c.seen = more
@@ -325,7 +325,7 @@ func (t *flight) progress(c *crew, p *wire.Progress) {
 	c.told++
 	c.mu.Unlock()
 	var done, failed int64
-	t.each(func(c *crew) {
+	t.each(func(c *sender) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		done += c.progress.Done
@@ -343,9 +343,9 @@ func (t *flight) progress(c *crew, p *wire.Progress) {
 func (t *flight) pool(at time.Time) *load.Record {
 	var parts []*load.Record
 	var names []string
-	t.each(func(c *crew) { parts, names = append(parts, c.record.Record), append(names, c.name) })
+	t.each(func(c *sender) { parts, names = append(parts, c.record.Record), append(names, c.name) })
 	rec := pool.Records(parts, names, at)
-	t.each(func(c *crew) { rec.Generators = append(rec.Generators, c.generator()) })
+	t.each(func(c *sender) { rec.Generators = append(rec.Generators, c.generator()) })
 	if log := t.log; log != nil {
 		t.log = nil
 		if err := log.Close(); err != nil {
@@ -368,7 +368,7 @@ func (t *flight) partial(at time.Time) *load.Record {
 	return rec
 }
 
-func (c *crew) generator() dyno.Generator {
+func (c *sender) generator() dyno.Generator {
 	r := c.record
 	g := dyno.Generator{
 		Name: c.name, Machine: c.machine, Requests: r.Requests,
@@ -380,12 +380,13 @@ func (c *crew) generator() dyno.Generator {
 	return g
 }
 
-// fewTold is how often an agent says its time at least before its clock is judged by it: one message may be slow.
+// fewTold is how often an agent says its time at least before its clock is judged by it: one message may
+// be slow.
 const fewTold = 8
 
-// moved is by how much the agent's clock went forward or back since its offset was estimated. A message takes some time, so it can only be
-// seen that less than the offset is left, or more.
-func (c *crew) moved() time.Duration {
+// moved is by how much the agent's clock was set forward or back since its offset was estimated. The fastest
+// message counts; what it took itself counts as a step back.
+func (c *sender) moved() time.Duration {
 	if c.told < fewTold {
 		return 0
 	}
@@ -400,7 +401,7 @@ const (
 // void says why the trial does not count although all went to its end, or nil.
 func (t *flight) void() error {
 	late := cmp.Or(t.fleet.Late, mostLate)
-	for _, c := range t.crew {
+	for _, c := range t.senders {
 		r := c.record
 		switch {
 		case r.StartedLate > late:
@@ -416,7 +417,7 @@ func (t *flight) void() error {
 
 // failed is the error of a load that went to its end: that of a member, or too many failures of all.
 func (t *flight) failed(rec *load.Record) error {
-	for _, c := range t.crew {
+	for _, c := range t.senders {
 		if c.record.Err != "" {
 			return fmt.Errorf("agent %s: %s", c.name, c.record.Err)
 		}

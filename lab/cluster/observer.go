@@ -114,15 +114,18 @@ func (o *Observer) Probe(name string) (probe.Probe, bool) {
 	return &farProbe{o, name}, true
 }
 
-// A lateTrace counts the collections of a log that comes over the network. When each was is not known so well that slow
-// requests could be held against it.
+// A lateTrace counts the collections of a log that comes over the network. When each was is not known so
+// well that slow requests could be held against it.
 type lateTrace struct{ probe.Probe }
 
 // Watch implements probe.Probe.
 func (l lateTrace) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	t.Socket = "" // which is on the other machine
 	r, err := l.Probe.Watch(ctx, t)
-	r.Collections = nil
+	if len(r.Collections) > 0 {
+		r.Collections = nil
+		r.Warnings.AddOf(dyno.WarnProbe, "gctrace", "collections are counted but not placed in time, as their trace comes over the network: no table says whether slow requests met one")
+	}
 	return r, err
 }
 

@@ -78,8 +78,9 @@ func pretend(ctx context.Context, _ string, l dyno.Load, _ map[string]string, o 
 	return rec, nil
 }
 
-// BenchmarkAgents is what a coordinator costs with so many agents: real sessions, each a connection, of agents in another
-// process that only tell what they would have measured. The CPU time and the memory are the coordinator's alone.
+// BenchmarkAgents is what a coordinator costs with so many agents: real sessions, each a connection, of
+// agents in another process that only tell what they would have measured. The CPU time and the memory are
+// the coordinator's alone.
 //
 //	go test -run '^$' -bench Agents -benchtime 1x ./lab/cluster
 func BenchmarkAgents(b *testing.B) {

@@ -7,9 +7,9 @@ import (
 // leastGap is for the answers that are under way at the end of a turn: most services take less.
 const leastGap = 2 * time.Millisecond
 
-// ByClock makes turns go by the clock, each of one length or the longest Length of a phase's members, whatever the members do: a turn that
-// waited for a stalled service would be longer just then, and one whose schedule stood still
-// meanwhile would hide the stall. It is called before Run; members have Follow.
+// ByClock makes turns go by the clock, each of one length or the longest Length of a phase's members,
+// whatever the members do: a turn that waited for a stalled service would be longer just then, and one
+// whose schedule stood still meanwhile would hide the stall. It is called before Run; members have Follow.
 //
 // After each turn is a gap of a tenth of it, 2 ms at least, in which no member begins anything:
 // what a healthy service has under way is over then, and the next member does not feel it.
@@ -32,8 +32,9 @@ func (m *Member) begun(now time.Time) int {
 	return n
 }
 
-// tabulate gives those who are to work a table of one phase. It begins after a gap, for all to be
-// there. The turns of one that leaves stay empty, since the others' requests have their times already. mu is held.
+// tabulate gives those who are to work a table of one phase. It begins after a gap, for all to be there.
+// The turns of one that leaves stay empty, since the others' requests have their times already. mu is
+// held.
 func (r *Rota) tabulate() {
 	slot := r.slot
 	var workers []*Member

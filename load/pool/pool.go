@@ -89,7 +89,8 @@ func add(sum, p *load.Record) {
 	}
 }
 
-// doubt takes over the warnings of the parts, one of each kind. Those of failures and of saturation are of the sum.
+// doubt takes over the warnings of the parts, one of each kind. Those of failures and of saturation are of
+// the sum.
 func doubt(sum *load.Record, parts []*load.Record, names []string) {
 	sum.WarnOfFailures()
 	var limits []string

@@ -29,7 +29,8 @@ type Scenario struct {
 	counter               count // of {{counter}}
 }
 
-// A count is of all generators of a load: each has every of-th number from its index on. The zero value is that of one generator.
+// A count is of all generators of a load: each has every of-th number from its index on. The zero value is
+// that of one generator.
 type count struct {
 	taken     atomic.Int64
 	index, of int64
@@ -39,8 +40,8 @@ func (c *count) next() int64 { return (c.taken.Add(1)-1)*max(c.of, 1) + c.index 
 
 func (c *count) share(index, of int) { c.index, c.of = int64(index), int64(of) }
 
-// Share makes the scenario that of one of several generators, before it is played: what is taken in turn over the whole load, such as
-// rows of data, targets and {{counter}}, is taken by them in turn.
+// Share makes the scenario that of one of several generators, before it is played: what is taken in turn
+// over the whole load, such as rows of data, targets and {{counter}}, is taken by them in turn.
 func (s *Scenario) Share(index, of int) {
 	s.counter.share(index, of)
 	if s.tables != nil {

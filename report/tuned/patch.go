@@ -56,8 +56,8 @@ func Patches(name string, s dyno.Setting, why string) []Patch {
 	}
 }
 
-// Deployment is a setting as a strategic merge patch of a deployment, for the repository that it comes from: dyno changes
-// nothing in a cluster. "" if no part of the setting is the deployment's.
+// Deployment is a setting as a strategic merge patch of a deployment, for the repository that it comes
+// from: dyno changes nothing in a cluster. "" if no part of the setting is the deployment's.
 func Deployment(name, container string, s dyno.Setting, why string) string {
 	var env, limits, rest string
 	for _, l := range s {

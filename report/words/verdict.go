@@ -323,8 +323,8 @@ func Recommended(t *compare.Table) dyno.Setting {
 	return nil
 }
 
-// rank sorts settings that are better in something and worse in nothing. Nothing speaks against a sound one, nor does
-// an unclear metric against a safe one.
+// rank sorts settings that are better in something and worse in nothing. Nothing speaks against a sound
+// one, nor does an unclear metric against a safe one.
 func rank(t *compare.Table, gains []Verdict) (sound, safe []Verdict) {
 	better := func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(len(b.Better), len(a.Better)), cmp.Compare(len(a.Unclear), len(b.Unclear)), cmp.Compare(b.total, a.total))

@@ -66,12 +66,13 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-var errIdle = errors.New("nobody is there")
+var errIdle = errors.New("no coordinator")
 
-// firstIdle is how long an agent waits for its first session: its coordinator may wait for the images of others.
+// firstIdle is how long an agent waits for its first session: its coordinator may wait for the images of
+// others.
 const firstIdle = 10 * time.Minute
 
-// An idle calls over when nobody was there for some time.
+// An idle calls over when there was no session for some time.
 type idle struct {
 	after time.Duration
 	timer *time.Timer // nil if that is not asked for
@@ -134,7 +135,7 @@ func (a *Agent) session(ctx context.Context, c net.Conn, m dyno.Machine, idle *i
 	if err != nil {
 		return err
 	}
-	idle.enter() // who is not let in is nobody
+	idle.enter() // only now: a stranger must not keep an agent alive
 	defer idle.leave()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -111,9 +111,9 @@ func answerLook(l *wire.Look, answer *wire.Looked) (err error) {
 	return err
 }
 
-// find returns the service of a container: the process of its control group that began first, or what that starts if it is a shell
-// or an init. The paths of
-// control groups contain the container's number, also seen from another container of the pod.
+// find returns the service of a container: the process of its control group that began first, or what that
+// starts if it is a shell or an init. The paths of control groups contain the container's number, also
+// seen from another container of the pod.
 func find(proc, container string) (pid int, err error) {
 	dirs, err := filepath.Glob(filepath.Join(proc, "[0-9]*"))
 	if err != nil {

@@ -103,8 +103,8 @@ func (p Placement) must(t *testing.T, e *dyno.Experiment) *run {
 	return got
 }
 
-// A closed load of so many requests sends just these, from clients with numbers of their own; the subject has the setting's
-// environment, and all that is measured locally is there.
+// A closed load of so many requests sends just these, from clients with numbers of their own; the subject
+// has the setting's environment, and all that is measured locally is there.
 func (p Placement) closed(t *testing.T) {
 	e := p.experiment(dyno.Load{
 		Concurrency: 5, Requests: 2003, Idle: dyno.Duration(200 * time.Millisecond),

@@ -41,7 +41,8 @@ const (
 	pullTime = 3 * time.Minute
 )
 
-// patience is how long pods may wait for a node, which a cluster may have to add, or a Job for its pods. Tests have less.
+// patience is how long pods may wait for a node, which a cluster may have to add, or a Job for its pods.
+// Tests have less.
 var patience = time.Minute
 
 // A crew is the agents that send load.
@@ -99,13 +100,14 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 			c.leave()
 			return nil, err
 		}
+		c.ways = append(c.ways, w)
 		key, err := p.keyOf(ctx, pod.Name, agentName)
 		if err != nil {
 			c.leave()
 			return nil, err
 		}
 		m := cluster.Member{Name: pod.Name, Dial: w.dial, Key: key}
-		c.ways, c.members, c.pods = append(c.ways, w), append(c.members, m), append(c.pods, pod.Name)
+		c.members, c.pods = append(c.members, m), append(c.pods, pod.Name)
 		c.v6 = strings.Contains(pod.Status.PodIP, ":")
 		c.holding.Go(func() { p.hold(held, m) })
 	}
@@ -113,8 +115,8 @@ func (p *place) agents(ctx context.Context) (*crew, error) {
 	return c, nil
 }
 
-// keyOf accepts the agent of a container alone, by the public key in its log: who else has the address of its pod, or gets
-// it later, learns nothing.
+// keyOf accepts the agent of a container alone, by the public key in its log: who else has the address of
+// its pod, or gets it later, learns nothing.
 func (p *place) keyOf(ctx context.Context, pod, container string) (*wire.Key, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -233,8 +235,9 @@ func (p *place) labels(role string) map[string]string {
 	return map[string]string{managedBy: "dyno", runLabel: p.id, roleLabel: role}
 }
 
-// agentsJob is the Job of the agents. They are packed, so that a node is left for the subjects, and are not on the
-// subjects' nodes unless the plan allows it. They have no CPU limit, which would stop them in the midst of a burst.
+// agentsJob is the Job of the agents. They are packed, so that a node is left for the subjects, and are
+// not on the subjects' nodes unless the plan allows it. They have no CPU limit, which would stop them in
+// the midst of a burst.
 func (p *place) agentsJob() *batchv1.Job {
 	n := int32(max(p.on.Agents, 1))
 	indexed, zero, keep, longest := batchv1.IndexedCompletion, int32(0), int32(keepJob), int64(longestRun.Seconds())
@@ -270,7 +273,8 @@ func (p *place) agentsJob() *batchv1.Job {
 	}
 }
 
-// apart keeps pods from the nodes of other runs' pods with a role: two runs on one node would measure each other.
+// apart keeps pods from the nodes of other runs' pods with a role: two runs on one node would measure each
+// other.
 func (p *place) apart(role string) *corev1.PodAntiAffinity {
 	return &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 		TopologyKey: "kubernetes.io/hostname",

@@ -1,9 +1,10 @@
-// Package kube is a lab in a Kubernetes cluster: the subject of a trial is a Pod with an agent beside it that
-// watches, and the load comes from the pods of a Job on other nodes. It needs pods and jobs of one namespace and
-// nothing of the cluster: no custom resource, no operator, no Service, no DNS.
+// Package kube is a lab in a Kubernetes cluster: the subject of a trial is a Pod with an agent beside it
+// that watches, and the load comes from the pods of a Job on other nodes. It needs pods and jobs of one
+// namespace and nothing of the cluster: no custom resource, no operator, no Service, no DNS.
 //
-// All that it makes is owned by the Job. Its agents end when no coordinator has spoken to them for some time; then the
-// Job ends, and Kubernetes removes it with all that it owns. So nothing is left of a coordinator that was killed.
+// All that it makes is owned by the Job. Its agents end when no coordinator has spoken to them for some
+// time; then the Job ends, and Kubernetes removes it with all that it owns. So nothing is left of a
+// coordinator that was killed.
 package kube
 
 import (
@@ -45,7 +46,8 @@ type place struct {
 	clone *corev1.PodTemplateSpec // of the plan's deployment
 }
 
-// away is how long before a turn all agents know of it. A message takes some milliseconds through the API server.
+// away is how long before a turn all agents know of it. A message takes some milliseconds through the API
+// server.
 const away = 500 * time.Millisecond
 
 // late is Fleet.Late. Tests allow more, as they say nothing of how fast the machine is.

@@ -214,8 +214,8 @@ func TestKilledAgent(t *testing.T) {
 	t.Logf("%q, told after %v", got.void, got.told.Sub(killed))
 }
 
-// A trial is void within seconds if its node is cut off, that of the agents or that of the subject, long before Kubernetes
-// knows. It succeeds when the node is back.
+// A trial is void within seconds if its node is cut off, that of the agents or that of the subject, long
+// before Kubernetes knows. It succeeds when the node is back.
 func TestCutLink(t *testing.T) {
 	_, file, _, _ := runtime.Caller(0)
 	script := func(name string) {
@@ -224,7 +224,7 @@ func TestCutLink(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
-	for subjects, lost := range map[string]string{"kubelab-1": "agent ", "kubelab-2": "kubelab-2"} {
+	for _, c := range []struct{ subjects, lost string }{{"kubelab-1", "agent "}, {"kubelab-2", "kubelab-2"}} {
 		var cut time.Time
 		time.AfterFunc(7*time.Second, func() {
 			cut = time.Now()
@@ -233,12 +233,12 @@ func TestCutLink(t *testing.T) {
 			script("mend")
 		})
 		e := experiment(6, "/")
-		e.On.Kubernetes.Nodes = []string{subjects}
+		e.On.Kubernetes.Nodes = []string{c.subjects}
 		got := try(t, e)
-		if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], lost) {
+		if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], c.lost) {
 			t.Fatalf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
 		}
-		t.Logf("subjects on %s: %q, told after %v", subjects, got.void, got.told.Sub(cut))
+		t.Logf("subjects on %s: %q, told after %v", c.subjects, got.void, got.told.Sub(cut))
 	}
 }
 
@@ -306,11 +306,11 @@ spec:
 	if generation != "1" {
 		t.Errorf("the deployment was changed: generation %s", generation)
 	}
-	e.Subject.Deployment = "nobody"
+	e.Subject.Deployment = "absent"
 	l, release := open(t, e)
 	defer release()
 	err := l.PrepareAll(context.Background(), e)
-	if want := regexp.MustCompile(`there is no deployment nobody in namespace`); err == nil || !want.MatchString(err.Error()) {
+	if want := regexp.MustCompile(`there is no deployment absent in namespace`); err == nil || !want.MatchString(err.Error()) {
 		t.Errorf("a deployment that is not there: %v", err)
 	}
 }

@@ -32,16 +32,16 @@ const (
 	nobody      = 65532
 )
 
-// A plan's container in a pod.
+// A bundle is a pod with the subject in it.
 type bundle struct {
-	pod  *corev1.Pod
-	name string // of the subject's container
-	port int
-	base string // scheme and host of the plan's addr, whose host is the pod's
+	pod    *corev1.Pod
+	name   string // of the subject's container
+	port   int
+	scheme string // http or https
 }
 
-// subjectPod is the pod of a trial: the subject, with the trial's environment and limits, and an agent beside it that sees
-// its processes.
+// subjectPod is the pod of a trial: the subject, with the trial's environment and limits, and an agent
+// beside it that sees its processes.
 func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	spec, name := p.template(t)
 	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == name })
@@ -64,7 +64,7 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.base = base.Scheme
+	b.scheme = base.Scheme
 	if len(told.Args) > 0 {
 		c.Args = nil
 		for _, a := range told.Args {
@@ -80,9 +80,7 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 		env["GODEBUG"] = strings.TrimPrefix(cmp.Or(env["GODEBUG"], valueOf(c.Env, "GODEBUG"))+",gctrace=1", ",")
 	}
 	c.Env = with(c.Env, env)
-	if err := confine(c, t.Limits); err != nil {
-		return nil, err
-	}
+	confine(c, t.Limits)
 	mount(spec, c, "dyno-probe", probeDir)
 	if told.Dir {
 		mount(spec, c, "dyno-scratch", scratchDir)
@@ -188,12 +186,13 @@ func onNodes(op corev1.NodeSelectorOperator, nodes ...string) *corev1.NodeAffini
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
-// readiness is asked until it succeeds once: what the plan says, else the deployment, else that the port is open.
+// readiness is asked until it succeeds once: what the plan says, else the deployment, else that the port
+// is open.
 func readiness(c *corev1.Container, t *dyno.Trial, b *bundle) *corev1.Probe {
 	r := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port(b.port)}}}
 	switch {
 	case t.Subject.Ready != "":
-		r.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: t.Subject.Ready, Port: port(b.port), Scheme: corev1.URIScheme(strings.ToUpper(b.base))}}
+		r.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: t.Subject.Ready, Port: port(b.port), Scheme: corev1.URIScheme(strings.ToUpper(b.scheme))}}
 	case c.ReadinessProbe != nil:
 		r.ProbeHandler = c.ReadinessProbe.ProbeHandler
 	}
@@ -207,7 +206,7 @@ func readyTime(t *dyno.Trial) time.Duration {
 }
 
 // confine gives a container the limits of a trial, and asks for as much: so the pod gets what it may use.
-func confine(c *corev1.Container, l dyno.Limits) error {
+func confine(c *corev1.Container, l dyno.Limits) {
 	list := corev1.ResourceList{}
 	if l.CPU > 0 {
 		list[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(math.Round(float64(l.CPU)*1000)), resource.DecimalSI)
@@ -216,13 +215,12 @@ func confine(c *corev1.Container, l dyno.Limits) error {
 		list[corev1.ResourceMemory] = *resource.NewQuantity(int64(l.Memory), resource.BinarySI)
 	}
 	if len(list) == 0 {
-		return nil
+		return
 	}
 	all := corev1.ResourceList{}
 	maps.Copy(all, c.Resources.Limits)
 	maps.Copy(all, list)
 	c.Resources = corev1.ResourceRequirements{Limits: all, Requests: maps.Clone(all)}
-	return nil
 }
 
 // with sets variables of a container, whatever else it takes them from.
@@ -262,7 +260,8 @@ func userOf(spec *corev1.PodSpec, c *corev1.Container) *int64 {
 	return nil
 }
 
-// noMesh keeps a service mesh from adding a proxy to a pod, which would be in the way of the load, and autoscalers from moving it.
+// noMesh keeps a service mesh from adding a proxy to a pod, which would be in the way of the load, and
+// autoscalers from moving it.
 func noMesh() map[string]string {
 	return map[string]string{
 		"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled",

@@ -69,7 +69,7 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 		return nil, errors.Join(err, r.end(1))
 	}
 	l := &lab.Running{
-		Base: r.base, What: r.what(), Sum: r.image(), Node: &r.machine,
+		Base: r.observer.Served, What: r.what(), Sum: r.image(), Node: &r.machine,
 		Target: probe.Target{PID: r.observer.PID, Socket: r.observer.Socket, Trace: r.out.Trace, Grouped: true},
 		Done:   r.done, Err: r.why, Warnings: r.warnings,
 		Stop: func() error { return r.end(5) },
@@ -149,7 +149,7 @@ func (r *running) observe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	address := func(host string) string { return r.base + "://" + net.JoinHostPort(host, strconv.Itoa(r.port)) }
+	address := func(host string) string { return r.scheme + "://" + net.JoinHostPort(host, strconv.Itoa(r.port)) }
 	_, beside := r.plan.WhyAlone()
 	r.observer = cluster.Observer{
 		Beside: beside,
@@ -178,7 +178,6 @@ func (r *running) observe(ctx context.Context) (err error) {
 			r.warnings.Add(dyno.WarnNotInjected, "the runtime probe does not let the agent beside it in, which runs as another user (consider: securityContext.runAsUser in the pod)")
 		}
 	}
-	r.base = r.observer.Served
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
 	r.watched.Go(func() { r.keepFollowing(following) })
@@ -317,8 +316,8 @@ func started(p *corev1.Pod, names ...string) bool {
 	return n == len(names)
 }
 
-// disrupted says why a pod ends for a reason that is not its subject's, such as an eviction; "" if it does not. A kill for lack of
-// memory is the subject's.
+// disrupted says why a pod ends for a reason that is not its subject's, such as an eviction; "" if it does
+// not. A kill for lack of memory is the subject's.
 func disrupted(p *corev1.Pod, container string) string {
 	if t := stateOf(p, container).Terminated; t != nil && t.Reason == "OOMKilled" {
 		return ""

@@ -47,8 +47,8 @@ type Message struct {
 	Second   *Second
 	Ended    bool // the window
 	Record   *Record
-	Requests []dyno.Request // that were kept, in the order of their ends; the last message of a load has none
-	Last     bool
+	Requests []dyno.Request // that were kept, in the order of their ends
+	Last     bool           // of a load's messages
 
 	Sample  *Sample
 	Part    *probe.File // of a file that a probe makes

@@ -43,7 +43,7 @@ const (
 // with opens the subject for inspection, if possible.
 func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	open := k.running.Inspect
-	if here := k.trial.lab.Inspect; open == nil && k.running.Probe == nil && here != nil {
+	if here := k.trial.lab.Inspect; open == nil && here != nil {
 		open = func() (Inspector, error) { return here(k.target.PID, k.target.Socket) }
 	}
 	if open == nil || k.target.PID == 0 || ctx.Err() != nil {
@@ -155,7 +155,7 @@ func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	rest := time.Duration(k.trial.Load.Idle)
 	read := k.running.RSS
-	if here := k.trial.lab.RSS; read == nil && k.running.Probe == nil && here != nil {
+	if here := k.trial.lab.RSS; read == nil && here != nil {
 		read = func() (float64, error) { return here(k.target.PID) }
 	}
 	if rest == 0 || k.target.PID == 0 || read == nil {

@@ -34,7 +34,7 @@ type Running struct {
 	Stop     func() error
 	Kill     func()
 
-	// Of a subject on another machine, which this machine's /proc does not know; else nil:
+	// All of them of a subject on another machine, which this machine's /proc does not know; else nil:
 	Probe   func(name string) (probe.Probe, bool) // instead of Hands.Probe
 	Inspect func() (Inspector, error)             // instead of Hands.Inspect
 	RSS     func() (float64, error)               // instead of Hands.RSS

@@ -103,8 +103,8 @@ func (l *Load) checkRate() *PlanError {
 		wrong(length > 0 && l.Duration > 0 && time.Duration(l.Duration) != length, "load duration", "the rate has its own length, %v (consider: leave duration out)", length),
 		wrong(l.Requests > 0 && !enough, "load requests", "the stages of the rate end before %d requests are due", l.Requests),
 		wrong(l.HTTP != "2" && l.MaxInFlight > connections, "load max_in_flight", "max_in_flight is %d, but each of %d connections has one request under way, unless http is 2 (consider: concurrency: %d, or http: 2)", l.MaxInFlight, connections, l.MaxInFlight),
-		wrong(len(loop) > 1, "load client", "with a rate the loop has one step, as each request is due on its own; it has %d", len(loop)),
-		wrong(len(loop) == 1 && !loop[0].single(), "load client loop 0", "with a rate the step is one request, as each is due on its own; sleep and parallel are for a closed load"),
+		wrong(len(loop) > 0 && loop[0].Sleep != Sleep{}, "load client loop 0", "with a rate the loop begins with a request, which is due by the schedule (consider: the sleep at its end)"),
+		wrong(l.Session() && l.MaxInFlight > 0 && l.MaxInFlight != connections, "load max_in_flight", "max_in_flight is %d, but each of %d clients plays one session at a time (consider: concurrency: %[1]d)", l.MaxInFlight, connections),
 	)
 }
 

@@ -140,7 +140,7 @@ func (s *Subject) String() string {
 // A Load says what requests to send, and when each is due. Without Rate it is closed:
 // Concurrency clients, each sending its next request when the last is answered. With a
 // Rate it is open: the schedule is kept whatever the service does, and Concurrency is the
-// most connections.
+// most connections. If the loop has several steps, each run through it is due by the schedule.
 type Load struct {
 	None              bool      `json:"none,omitempty"`                // nothing is sent: the subject is watched for Duration, 0 means until somebody ends it
 	Concurrency       int       `json:"concurrency,omitempty"`         // 0 means DefaultConcurrency, or with a rate MaxInFlight or else DefaultConnections
@@ -198,21 +198,37 @@ func (l Load) String() string {
 		much += " with the requests of " + filepath.Base(l.Targets)
 	}
 	if l.Rate.Open() {
-		rate := fmt.Sprintf("%v requests per second", l.Rate)
-		if len(l.Rate) > 1 || l.Rate.Length() > 0 {
-			rate = fmt.Sprintf("requests per second %v", l.Rate)
-		}
-		most := fmt.Sprintf("at most %d connections", l.Concurrency)
-		if l.MaxInFlight != l.Concurrency {
-			most += fmt.Sprintf(" with at most %d requests under way", l.MaxInFlight)
-		}
-		return fmt.Sprintf("open load: %s (%s), %s%s, over %s; latency runs from when a request was due", rate, cmp.Or(l.Arrival, "constant"), much, warm, most)
+		return l.opened(much + warm)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
 	if l.Concurrency == 1 {
 		clients = "1 client"
 	}
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
+}
+
+// opened describes an open load, whose length and warm-up are much.
+func (l *Load) opened(much string) string {
+	what, most, due := "requests", fmt.Sprintf("at most %d connections", l.Concurrency), "when a request was due"
+	switch {
+	case l.Session():
+		what, most = "sessions", fmt.Sprintf("at most %d clients", l.Concurrency)
+		due = "when a session was due, of its later steps from when the one before ended"
+	case l.MaxInFlight != l.Concurrency:
+		most += fmt.Sprintf(" with at most %d requests under way", l.MaxInFlight)
+	}
+	rate := fmt.Sprintf("%v %s per second", l.Rate, what)
+	if len(l.Rate) > 1 || l.Rate.Length() > 0 {
+		rate = fmt.Sprintf("%s per second %v", what, l.Rate)
+	}
+	return fmt.Sprintf("open load: %s (%s), %s, over %s; latency runs from %s", rate, cmp.Or(l.Arrival, "constant"), much, most, due)
+}
+
+// Session reports whether an open load is one of sessions: what is due is a run through a loop of several
+// steps, not one request.
+func (l *Load) Session() bool {
+	loop := l.Client.Loop
+	return l.Rate.Open() && (len(loop) > 1 || len(loop) == 1 && !loop[0].single())
 }
 
 func (l Load) watched() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/scenario"
 )
 
@@ -27,9 +28,8 @@ type client struct {
 	shard    *shard
 	failures int             // in a row
 	told     map[string]bool // causes of failures of which shard.add was told an example
-	ready    time.Duration   // of an open load: when it would have been free, see due
-	done     time.Duration   // and when it was
-	wake     chan struct{}   // of an open load; see queue
+	free     pace.Free       // of an open load, see due
+	wake     chan struct{}   // of an open load; see pace.Queue
 }
 
 type call struct {
@@ -49,7 +49,7 @@ type outcome struct {
 
 func newClient(r *runner, number int, s *shard) *client {
 	return &client{
-		r: r, number: number, shard: s, wake: make(chan struct{}, 1), vars: r.scenario.NewVars(number, r.load.Seed),
+		r: r, number: number, shard: s, wake: pace.NewWake(), vars: r.scenario.NewVars(number, r.load.Seed),
 	}
 }
 
@@ -63,18 +63,6 @@ func (c *client) close() {
 	for i := range c.calls {
 		c.calls[i].link.Close()
 	}
-}
-
-// turnaround is the least time between two requests on a connection. It must
-// not count as lateness while a load catches up with a stall.
-const turnaround = 100 * time.Microsecond
-
-func (c *client) took(at time.Duration, o *outcome) {
-	if gap := o.sent - max(at, c.done); gap < turnaround {
-		c.ready += gap
-	}
-	c.ready = max(at, c.ready) + o.done - o.sent
-	c.done = o.done
 }
 
 // do sends a step's request and reads the answer. Neither rendering nor

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/scenario"
 )
 
@@ -168,6 +169,6 @@ func (c *client) backOff(ctx context.Context, failed bool) {
 	}
 	c.failures++
 	if c.failures >= 2 {
-		timerPacer{}.wait(ctx, time.Now().Add(min(leastBackOff<<min(c.failures-2, 10), mostBackOff)))
+		pace.Timer{}.Wait(ctx, time.Now().Add(min(leastBackOff<<min(c.failures-2, 10), mostBackOff)))
 	}
 }

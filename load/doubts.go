@@ -49,24 +49,54 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 
 func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...any)) {
 	if rec.Unsent > 0 {
-		rec.Warnings.Add(dyno.WarnUnsent, "%d requests were due and could not be sent before the load ended", rec.Unsent)
+		rec.Warnings.Add(dyno.WarnUnsent, "%s before the load ended", r.unsentText(rec.Unsent))
 	}
-	asked := float64(rec.Requests+rec.Unsent) / r.planned().Seconds()
-	if r.complete && rec.SentRate < leastRate*asked {
-		by := ""
-		if sum.waited > 0 {
-			by = fmt.Sprintf(" (the service took no more over its %s)", plural(r.players(), "connection"))
+	begun := rec.Lateness.Count() // requests, or sessions
+	if begun == 0 {
+		return
+	}
+	asked, rate := float64(begun+rec.Unsent)/r.planned().Seconds(), float64(begun)/rec.Own.Seconds()
+	if r.complete && rate < leastRate*asked {
+		by, of := "", ""
+		if r.load.Session() {
+			of = " sessions"
 		}
-		limit("the rate was %.4g/s, not the %.4g/s asked for%s", rec.SentRate, asked, by)
+		if sum.waited > 0 {
+			by = fmt.Sprintf(" (the service took no more over its %s)", plural(r.players(), r.player()))
+		}
+		limit("the rate was %.4g%s/s, not the %.4g/s asked for%s", rate, of, asked, by)
 	}
 	// Below 100 requests the p99 is the maximum.
-	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && rec.Lateness.Count() >= 100 {
+	if p99 := rec.Lateness.Quantile(0.99); p99 > mostLateness && begun >= 100 {
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
-	if share := float64(rec.Waited) / float64(rec.Requests); share > mostWaited {
-		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the requests waited for one of %s; their latency includes the wait (consider: more concurrency)",
-			100*share, plural(r.players(), "connection"))
+	if share := float64(rec.Waited) / float64(begun); share > mostWaited {
+		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the %s waited for one of %s; their latency includes the wait (consider: more concurrency)",
+			100*share, r.due(), plural(r.players(), r.player()))
 	}
+}
+
+// due is what the schedule of an open load is of.
+func (r *runner) due() string {
+	if r.load.Session() {
+		return "sessions"
+	}
+	return "requests"
+}
+
+// player is what an open load needs a free one of.
+func (r *runner) player() string {
+	if r.load.Session() {
+		return "client"
+	}
+	return "connection"
+}
+
+func (r *runner) unsentText(n int64) string {
+	if r.load.Session() {
+		return fmt.Sprintf("%d sessions were due and could not begin", n)
+	}
+	return fmt.Sprintf("%d requests were due and could not be sent", n)
 }
 
 // doubtTurns is about turns by the clock.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/internal/pace"
 )
 
 // An engineUnderTest is one way in which a scenario can be sent.
@@ -44,7 +45,7 @@ func engines(t *testing.T) []engineUnderTest {
 		return h
 	}
 	std := func(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
-		return hands{engine.NewStd(ctx, base, l, links, engine.LimitsOf(l)), 0, newPacer}
+		return hands{engine.NewStd(ctx, base, l, links, engine.LimitsOf(l)), 0, pace.New}
 	}
 	all := []engineUnderTest{
 		{"raw closed", "raw", false, "", false, choose},

@@ -2,27 +2,23 @@ package load
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/cause"
 )
 
 // CauseTimeout is the cause of requests that ran into a time limit.
-const CauseTimeout = "timeout"
+const CauseTimeout = cause.Timeout
 
 // A failure is why a request failed, in few words without addresses, so that equal
 // causes count together, and what most often helps.
@@ -34,27 +30,22 @@ const (
 	cureStep    = "the step's path and captures"
 )
 
+// cures are of the causes that cause.Of knows.
+var cures = map[string]string{
+	cause.Timeout: "a longer timeout, or less load",
+	cause.Refused: cureAddress, cause.Reset: cureAddress, cause.Closed: cureAddress, cause.NotFound: cureAddress,
+	cause.Files: cureFiles, cause.Ports: cureFiles,
+}
+
 var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
 
 // failureOf names what failed in a request of an HTTP version, as [dyno.Load] has it.
 func failureOf(err error, version string) failure {
 	f := failure{cure: cureStep}
-	var dns *net.DNSError
+	if name := cause.Of(err); name != "" {
+		return failure{name, cures[name]}
+	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
-		return failure{CauseTimeout, "a longer timeout, or less load"}
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return failure{"connection refused", cureAddress}
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return failure{"connection reset", cureAddress}
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return failure{"too many open files", cureFiles}
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return failure{"no free local port", cureFiles}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return failure{"connection closed", cureAddress}
-	case errors.As(err, &dns):
-		return failure{"host not found", cureAddress}
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		f.cure = "insecure: true (--insecure), if its certificate need not be trusted"
 	case errors.As(err, new(tls.RecordHeaderError)):
@@ -64,11 +55,7 @@ func failureOf(err error, version string) failure {
 	case version == "2":
 		f.cure = "http: 1.1 (--http 1.1), if it does not speak HTTP/2 there"
 	}
-	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		err = inner
-	}
-	f.cause = streamNumber.ReplaceAllString(err.Error(), "")
-	f.cause = f.cause[:min(len(f.cause), 80)]
+	f.cause = streamNumber.ReplaceAllString(cause.Text(err), "")
 	return f
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/pace"
 )
 
 // A service answers a request in memory, in the fake time of synctest.
@@ -16,7 +17,7 @@ type service func(ctx context.Context, r *http1.Request) (status int, err error)
 // runFake runs a load on a service in a bubble of fake time.
 func runFake(ctx context.Context, l dyno.Load, o Options, s service) (*Record, error) {
 	return run(ctx, "http://service", l, nil, o, func(_ context.Context, _ *url.URL, l *dyno.Load, _ int) hands {
-		return hands{fakeEngine{s, time.Duration(l.Timeout)}, 0, func(context.Context) pacer { return timerPacer{} }}
+		return hands{fakeEngine{s, time.Duration(l.Timeout)}, 0, func(context.Context) pace.Pacer { return pace.Timer{} }}
 	})
 }
 

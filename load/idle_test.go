@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/pace"
 )
 
 // What services do between requests, and before them.
@@ -260,7 +261,7 @@ func TestFewAreNotLate(t *testing.T) {
 			if i == 10 {
 				late = 5 * time.Millisecond
 			}
-			s.add(&client{shard: s}, r.scenario.Loop[0], due{at, 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
+			s.add(&client{shard: s}, r.scenario.Loop[0], due{at: at, free: 0}, &outcome{sent: at + late, done: at + late + time.Millisecond, status: 200})
 		}
 		if rec := r.record(); rec.Saturated != "" || rec.Lateness.Max() != 5*time.Millisecond {
 			t.Errorf("saturated: %q, lateness up to %v", rec.Saturated, rec.Lateness.Max())
@@ -276,7 +277,7 @@ func TestPauseOfTheGenerator(t *testing.T) {
 		paused := false
 		l := dyno.Load{Concurrency: 1, Rate: dyno.PerSecond(500), Duration: seconds(2)}
 		rec, err := run(t.Context(), "http://service", l, nil, Options{}, func(_ context.Context, _ *url.URL, l *dyno.Load, _ int) hands {
-			return hands{fakeEngine{after(time.Millisecond), time.Minute}, 0, func(context.Context) pacer { return pausedPacer{&paused} }}
+			return hands{fakeEngine{after(time.Millisecond), time.Minute}, 0, func(context.Context) pace.Pacer { return pausedPacer{&paused} }}
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -290,15 +291,15 @@ func TestPauseOfTheGenerator(t *testing.T) {
 // A pausedPacer holds up all of dyno once, a second after the start.
 type pausedPacer struct{ paused *bool }
 
-func (p pausedPacer) wait(ctx context.Context, until time.Time) bool {
+func (p pausedPacer) Wait(ctx context.Context, until time.Time) bool {
 	if !*p.paused && time.Now().Second() == 1 {
 		*p.paused = true
 		time.Sleep(300 * time.Millisecond)
 	}
-	return timerPacer{}.wait(ctx, until)
+	return pace.Timer{}.Wait(ctx, until)
 }
 
-func (pausedPacer) close() {}
+func (pausedPacer) Close() {}
 
 // A service that dies makes few failures, as clients rest after failures in a
 // row; the run is no success all the same.

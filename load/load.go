@@ -27,6 +27,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/scenario"
 	"github.com/dynolab/dyno/load/schedule"
 )
@@ -141,7 +142,7 @@ type runner struct {
 	rec      *recorder
 	meter    *Meter
 	turn     *Turn // nil: always open
-	pacer    func(context.Context) pacer
+	pacer    func(context.Context) pace.Pacer
 	options  Options
 
 	timeouts    atomic.Int64  // in a row, of all clients
@@ -194,17 +195,17 @@ func TargetsBase(file string) (string, error) {
 type hands struct {
 	engine engine.Engine
 	loops  int // that send an open load; 0: it is sent by the clients, in turn
-	pacer  func(context.Context) pacer
+	pacer  func(context.Context) pace.Pacer
 }
 
 // choose takes the raw engine where it can do what the load needs.
 func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	lim := engine.LimitsOf(l)
 	if base.Scheme == "https" || l.HTTP == "2" {
-		return hands{engine.NewStd(ctx, base, l, links, lim), 0, newPacer}
+		return hands{engine.NewStd(ctx, base, l, links, lim), 0, pace.New}
 	}
-	h := hands{engine.NewRaw(base, lim), 0, newPacer}
-	if haveLoops() {
+	h := hands{engine.NewRaw(base, lim), 0, pace.New}
+	if haveLoops() && !l.Session() {
 		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
 	}
 	return h
@@ -431,8 +432,8 @@ func (r *runner) measure(ctx context.Context) error {
 		r.start = at().Sub(r.zero)
 		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Rate.Open() {
 			p := r.pacer(ctx)
-			p.wait(ctx, r.at(r.start))
-			p.close()
+			p.Wait(ctx, r.at(r.start))
+			p.Close()
 			r.startedLate = r.now() - r.start
 		}
 	}

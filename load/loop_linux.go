@@ -124,7 +124,7 @@ func (ls *loops) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	s, length = r.turn.layOut(s, start, length)
 	src := &source{start: start, limit: start + length + catchUp, next: s}
 	for _, c := range r.clients {
-		c.ready, c.done = start, start
+		c.free.Reset(start)
 	}
 	if measured {
 		r.rec.begin(start)

@@ -2,16 +2,16 @@ package load
 
 import (
 	"context"
-	"github.com/dynolab/dyno/load/schedule"
-	"slices"
-	"sync"
 	"time"
+
+	"github.com/dynolab/dyno/load/internal/pace"
+	"github.com/dynolab/dyno/load/schedule"
 )
 
 // open plays a schedule of some length with all clients, of the run's own time. It ends
 // when every request is answered, when the clients are catchUp behind its length, or with
-// ctx. It sets r.unsent to the number of requests due by then and not sent. Unless
-// measured, nothing is counted.
+// ctx. It sets r.unsent to the number of requests due by then and not sent, or of sessions
+// not begun. Unless measured, nothing is counted.
 //
 // A request that is late because no client was free is sent as soon as one is, whoever's
 // turn it is: it would be so without turns, and its latency runs on.
@@ -21,140 +21,70 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	pace := r.pacer(ctx)
-	defer pace.close()
+	pacer := r.pacer(ctx)
+	defer pacer.Close()
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
-	q := &queue{src: source{start: start, limit: start + length + catchUp, next: s}, pace: pace, clock: r.clock}
+	src := &source{start: start, limit: start + length + catchUp, next: s}
+	q := &pace.Queue{Claim: src.claim, Drop: src.drop, Limit: src.limit, Now: r.now, Zero: r.zero, Pacer: pacer}
 	if measured {
 		r.rec.begin(start)
 	}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
-		c.ready, c.done = start, start
+		c.free.Reset(start)
 		for {
-			at, ok := q.take(ctx, c.wake)
+			at, ok := q.Take(ctx, c.wake)
 			if !ok {
 				return nil
 			}
-			step := r.scenario.Loop[0].Pick()
-			o := c.do(ctx, step)
-			if o.cause != "" && ctx.Err() != nil {
-				return nil
+			if err := r.session(ctx, c, at, measured); err != nil {
+				cancel(err) // wakes the pacer, too
+				return err
 			}
-			if measured {
-				if err := r.note(c, step, due{at, c.ready}, o); err != nil {
-					cancel(err) // wakes the pacer, too
-					return err
-				}
-			}
-			c.took(at, o)
 			c.vars.NextLoop()
 		}
 	})
 	if measured {
-		r.unsent = q.src.unsent(r.now())
+		r.unsent = src.unsent(r.now())
 	}
 	return err
 }
 
-// A queue hands a schedule's due times to free clients.
-//
-// It has no dispatcher, so no hand-over lies between the clock and the request: the
-// client with the token takes the next due time, waits for it, passes the token on
-// and sends. The token goes to the client that became free last, whose connection
-// is warm.
-type queue struct {
-	src   source // the client with the token claims from it
-	pace  pacer
-	clock clock
-
-	mu    sync.Mutex
-	taken bool            // a client has the token
-	idle  []chan struct{} // clients that wait for it, the last one next
+// session plays the loop once. Its first step is due at a time of the schedule, each other one when
+// the one before ended, or the rest between them. Steps after the first begin in turns of the run only.
+func (r *runner) session(ctx context.Context, c *client, at time.Duration, measured bool) error {
+	d, end := due{at: at, free: c.free.At}, at
+	var began time.Duration
+	for _, s := range r.scenario.Loop {
+		if s.Rests() {
+			c.rest(ctx, s, 0)
+			d.at = r.now()
+			continue
+		}
+		if d.follows {
+			if d.at = r.turn.next(d.at); d.at > r.now() && r.turn.begin(ctx) {
+				r.turn.end()
+				d.at = r.now()
+			}
+			d.free = d.at
+		}
+		for i, st := range c.send(ctx, s, s.Width()) {
+			o := &c.calls[i].out
+			if o.cause != "" && ctx.Err() != nil {
+				return nil
+			}
+			if measured {
+				if err := r.note(c, st, d, o); err != nil {
+					return err
+				}
+			}
+			if began == 0 {
+				began = o.sent
+			}
+			end = max(end, o.done)
+		}
+		d = due{at: end, follows: true}
+	}
+	c.free.Took(at, began, end)
+	return nil
 }
-
-// take waits for the client's turn and then for the next due time. It returns
-// false if no request is due, or it may not be sent any more.
-func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
-	if !q.acquire(ctx, wake) {
-		return due, false
-	}
-	defer q.release()
-	if due, ok = q.src.claim(); !ok {
-		return due, false
-	}
-	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.src.limit
-	if !ok && q.clock.now() >= due {
-		q.src.drop()
-	}
-	return due, ok
-}
-
-// acquire waits for the token. wake is the client's own and holds one element.
-func (q *queue) acquire(ctx context.Context, wake chan struct{}) bool {
-	q.mu.Lock()
-	if !q.taken {
-		q.taken = true
-		q.mu.Unlock()
-		return true
-	}
-	q.idle = append(q.idle, wake)
-	q.mu.Unlock()
-	select {
-	case <-wake:
-		return true
-	case <-ctx.Done():
-	}
-	q.mu.Lock()
-	i := slices.Index(q.idle, wake)
-	if i >= 0 {
-		q.idle = slices.Delete(q.idle, i, i+1)
-	}
-	q.mu.Unlock()
-	if i < 0 { // it came meanwhile
-		<-wake
-		q.release()
-	}
-	return false
-}
-
-func (q *queue) release() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if n := len(q.idle); n > 0 {
-		q.idle[n-1] <- struct{}{}
-		q.idle = q.idle[:n-1]
-		return
-	}
-	q.taken = false
-}
-
-// A pacer waits for points in time, for one goroutine at a time.
-type pacer interface {
-	// wait returns true at the time, false if ctx has ended.
-	wait(ctx context.Context, until time.Time) bool
-	close()
-}
-
-// A timerPacer uses Go's timers, which are up to 1.1 ms late on Linux (golang/go#53824).
-type timerPacer struct{}
-
-func (timerPacer) wait(ctx context.Context, until time.Time) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	d := time.Until(until)
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (timerPacer) close() {}

@@ -18,5 +18,3 @@ func (*loops) close()                                        {}
 func (*loops) open(context.Context, schedule.Times, time.Duration, time.Duration, bool) error {
 	panic("load: no loops on this system")
 }
-
-func newPacer(context.Context) pacer { return timerPacer{} }

@@ -38,8 +38,8 @@ type Record struct {
 
 	Latency  *hist.Histogram // done - due, of the requests that succeeded
 	Service  *hist.Histogram // done - sent; in a closed load it is Latency itself
-	Lateness *hist.Histogram // open load: sent - when it could have been sent, the generator's own delay; else nil
-	Waited   int64           // open load: requests that waited for a connection to be free
+	Lateness *hist.Histogram // open load: sent - when it could have been sent, the generator's own delay, of a session's first step; else nil
+	Waited   int64           // open load: requests that waited for a connection to be free, or sessions for a client
 	CPU      float64         // the generator's CPU time in the window as a share of its cores, or the busiest loop's of one; 0 if not known
 
 	// Another generator's latency instead of histograms: quantiles by share, such as
@@ -81,6 +81,7 @@ func (r *runner) record() *Record {
 			rec.Lateness.Merge(s.late)
 		}
 	}
+	first := true
 	for i, t := range r.rec.tallies {
 		st := StepRecord{Label: t.Label, Latency: hist.New()}
 		for _, s := range r.rec.shards {
@@ -94,9 +95,10 @@ func (r *runner) record() *Record {
 			rec.Requests += st.Requests
 			rec.Failed += st.Failed
 			rec.Slow += st.Slow
-			if r.rec.open {
-				st.Slow += r.unsent // its loop has one step
+			if r.rec.open && first {
+				st.Slow += r.unsent // of a session, its first step
 			}
+			first = false
 			rec.Latency.Merge(st.Latency)
 		}
 		if len(r.rec.tallies) > 1 {

@@ -16,12 +16,11 @@ import (
 	"github.com/dynolab/dyno/load/scenario"
 )
 
-// due is when a request was due, and when its client would have been free for it
-// if dyno itself were never late.
-//
-// Note: the client's actual freedom would put dyno's own lateness on the service:
-// after a pause of dyno, requests seem to wait for connections.
-type due struct{ at, free time.Duration }
+// due is when a request was due, and when its client would have been free for it, as pace.Free has it.
+type due struct {
+	at, free time.Duration
+	follows  bool // it is a later step of a session, so no time of the schedule
+}
 
 func (d due) start() time.Duration { return max(d.at, d.free) }
 
@@ -259,6 +258,9 @@ func (s *shard) portion(o *outcome) float64 {
 func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
 		s.service.Add(o.done - o.sent)
+	}
+	if d.follows {
+		return
 	}
 	s.late.Add(o.sent - d.start())
 	at, sent := s.rec.turn.own(d.at), s.rec.turn.own(o.sent)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	rota "github.com/dynolab/dyno/lab/turns"
+	"github.com/dynolab/dyno/load/internal/pace"
 )
 
 // A Turn lets the requests of a run begin only while it is the run's turn, so that several
@@ -88,7 +89,7 @@ func (t *Turn) begin(ctx context.Context) bool {
 		}
 		t.mu.Unlock()
 		if wait > 0 {
-			if !(timerPacer{}).wait(ctx, time.Now().Add(wait)) {
+			if !(pace.Timer{}).Wait(ctx, time.Now().Add(wait)) {
 				return false
 			}
 			continue
@@ -188,10 +189,23 @@ func (t *Turn) overlap(from, to time.Duration) float64 {
 	return float64(t.slots.own(to)-t.slots.own(from)) / float64(to-from)
 }
 
+// next is the first moment from at on that lies in a turn, of those that go by the clock.
+func (t *Turn) next(at time.Duration) time.Duration {
+	if t == nil {
+		return at
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.slots == nil {
+		return at
+	}
+	return at + t.slots.wait(at)
+}
+
 // rest waits for d of the run's own time, unless ctx ends before.
 func (t *Turn) rest(ctx context.Context, d time.Duration) {
 	if t == nil {
-		timerPacer{}.wait(ctx, time.Now().Add(d))
+		pace.Timer{}.Wait(ctx, time.Now().Add(d))
 		return
 	}
 	for until := t.own(t.now()) + d; ctx.Err() == nil; {
@@ -200,6 +214,6 @@ func (t *Turn) rest(ctx context.Context, d time.Duration) {
 			return
 		}
 		t.end() // who rests holds no turn up
-		timerPacer{}.wait(ctx, time.Now().Add(left))
+		pace.Timer{}.Wait(ctx, time.Now().Add(left))
 	}
 }

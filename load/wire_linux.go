@@ -58,7 +58,7 @@ func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 
 func (l *loop) send(w *wire) error {
 	k := w.call()
-	w.due, w.resent = due{l.due, w.c.ready}, false
+	w.due, w.resent = due{at: l.due, free: w.c.free.At}, false
 	w.step = l.ls.r.scenario.Loop[0].Pick()
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
@@ -245,7 +245,7 @@ func (l *loop) settle(w *wire) error {
 	l.busy--
 	l.free = append(l.free, w)
 	o := &w.call().out
-	w.c.took(w.due.at, o)
+	w.c.free.Took(w.due.at, o.sent, o.done)
 	if !l.measured || o.cause != "" && l.ctx.Err() != nil {
 		w.c.vars.NextLoop()
 		return nil

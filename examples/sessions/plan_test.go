@@ -13,7 +13,7 @@ import (
 // TestPlans plays the client of each plan against the service: what the plan
 // sends is what the service takes, and the document keeps its size.
 func TestPlans(t *testing.T) {
-	for _, file := range []string{"dyno.yaml", "memory.yaml", "demo/1-gogc.yaml", "demo/2-memory.yaml"} {
+	for _, file := range []string{"dyno.yaml", "memory.yaml", "rate.yaml", "demo/1-gogc.yaml", "demo/2-memory.yaml"} {
 		t.Run(file, func(t *testing.T) { testPlan(t, file) })
 	}
 }

@@ -1,4 +1,4 @@
-package load
+package pace
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 func TestPacer(t *testing.T) {
 	for _, p := range []struct {
 		name string
-		new  func(context.Context) pacer
+		new  func(context.Context) Pacer
 	}{
-		{"platform", newPacer},
-		{"timer", func(context.Context) pacer { return timerPacer{} }},
+		{"platform", New},
+		{"timer", func(context.Context) Pacer { return Timer{} }},
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			pace := p.new(ctx)
-			defer pace.close()
+			p := p.new(ctx)
+			defer p.Close()
 			for range 5 {
 				until := time.Now().Add(2 * time.Millisecond)
-				if !pace.wait(ctx, until) || time.Now().Before(until) {
+				if !p.Wait(ctx, until) || time.Now().Before(until) {
 					t.Fatal("woke before its time")
 				}
 			}
-			if !pace.wait(ctx, time.Now().Add(-time.Second)) {
+			if !p.Wait(ctx, time.Now().Add(-time.Second)) {
 				t.Error("what is due already was refused")
 			}
 			woken := make(chan bool)
-			go func() { woken <- pace.wait(ctx, time.Now().Add(time.Hour)) }()
+			go func() { woken <- p.Wait(ctx, time.Now().Add(time.Hour)) }()
 			cancel()
 			if <-woken {
 				t.Error("the end of the context was reported as the due time")
 			}
-			if pace.wait(ctx, time.Now()) {
+			if p.Wait(ctx, time.Now()) {
 				t.Error("waited after the context ended")
 			}
 		})

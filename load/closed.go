@@ -151,24 +151,14 @@ func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration
 	c.r.turn.rest(ctx, d)
 }
 
-// A client's pause after its second failure in a row, and the longest pause.
-const (
-	leastBackOff = time.Millisecond
-	mostBackOff  = 100 * time.Millisecond
-)
-
-// backOff makes a client rest after failures in a row, twice as long each time.
-// Otherwise a closed load on a dead service would be a busy loop, since a refused
-// connection takes microseconds, and would take the CPU that the service needs to
-// come back. A single failure causes no rest: one bad answer in a hundred must not
-// change the load.
+// backOff makes a client rest after failures in a row.
 func (c *client) backOff(ctx context.Context, failed bool) {
 	if !failed {
 		c.failures = 0
 		return
 	}
 	c.failures++
-	if c.failures >= 2 {
-		pace.Timer{}.Wait(ctx, time.Now().Add(min(leastBackOff<<min(c.failures-2, 10), mostBackOff)))
+	if d := pace.BackOff(c.failures); d > 0 {
+		pace.Timer{}.Wait(ctx, time.Now().Add(d))
 	}
 }

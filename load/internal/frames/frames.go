@@ -78,6 +78,7 @@ type Reply struct{ Err string }
 // A Phase is a warm-up or the window. An open load's due times follow.
 type Phase struct {
 	Open      bool
+	Start     time.Duration // of an open load: when the phase begins
 	Limit     time.Duration // of an open load: nothing is sent after this time of the clock
 	Requests  int64         // of a closed load: in all; 0 is no limit
 	PerClient int64         // of each client; 0 is no limit
@@ -117,8 +118,21 @@ const (
 	Mark                      // it is a moment of a request, and no request of its own
 )
 
-// NoTime is the kind of failures that ran into the time limit. Others are named.
-const NoTime = 1
+// NoTime is the kind of failures that ran into the time limit. Others are named, as steps are, with
+// numbers from FirstName on.
+const (
+	NoTime    = 1
+	FirstName = 2
+)
+
+// OneStep is the step of a request that names none; Other is that of steps, and the kind of failures, of
+// which there are too many names.
+const (
+	OneStep   = "request"
+	Other     = "other"
+	MostSteps = 100
+	MostKinds = 1000
+)
 
 // Size is how many bytes a record takes.
 const Size = 64
@@ -147,14 +161,15 @@ func (r *Record) Read(p []byte) {
 	r.Step, r.Kind, r.Flags = le.Uint16(p[56:]), le.Uint16(p[58:]), Flags(le.Uint32(p[60:]))
 }
 
-const head = 5
+// Head is how many bytes precede the content of a frame.
+const Head = 5
 
 // Begin begins a frame in to, whose content is to be appended; End completes it.
 func Begin(to []byte, k Kind) []byte { return append(to[:0], 0, 0, 0, 0, byte(k)) }
 
 // End completes a frame.
 func End(frame []byte) []byte {
-	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-head))
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-Head))
 	return frame
 }
 
@@ -175,7 +190,7 @@ var ErrFrame = errors.New("what it says is no frame of dyno's")
 
 // Read reads a frame, into buf if it has room.
 func Read(r io.Reader, buf []byte) (k Kind, content []byte, err error) {
-	var h [head]byte
+	var h [Head]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return 0, buf, err
 	}
@@ -190,5 +205,5 @@ func Read(r io.Reader, buf []byte) (k Kind, content []byte, err error) {
 	if _, err := io.ReadFull(r, buf); err != nil {
 		return 0, buf, io.ErrUnexpectedEOF
 	}
-	return Kind(h[head-1]), buf, nil
+	return Kind(h[Head-1]), buf, nil
 }

@@ -26,3 +26,20 @@ func (f *Free) Took(due, sent, done time.Duration) {
 	f.At = max(due, f.At) + done - sent
 	f.done = done
 }
+
+// A client's pause after its second failure in a row, and the longest pause.
+const (
+	leastBackOff = time.Millisecond
+	mostBackOff  = 100 * time.Millisecond
+)
+
+// BackOff is how long a client of a closed load rests after so many failures in a row, twice as long each
+// time. Otherwise a closed load on a dead service would be a busy loop, since a refused connection takes
+// microseconds, and would take the CPU that the service needs to come back. A single failure causes no
+// rest: one bad answer in a hundred must not change the load.
+func BackOff(failures int) time.Duration {
+	if failures < 2 {
+		return 0
+	}
+	return min(leastBackOff<<min(failures-2, 10), mostBackOff)
+}

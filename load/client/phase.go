@@ -1,0 +1,237 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/load/internal/pace"
+)
+
+// A phase is a warm-up, or the window.
+type phase struct {
+	frames.Phase
+	p       *program
+	ctx     context.Context
+	cancel  context.CancelFunc
+	due     *dues
+	gate    gate
+	tickets atomic.Int64 // of a closed load of so many requests: those left
+	pending atomic.Int64 // tokens whose end is to come
+}
+
+func (p *program) newPhase(of frames.Phase) *phase {
+	ph := &phase{Phase: of, p: p, due: &dues{more: make(chan struct{}, 1)}}
+	ph.ctx, ph.cancel = context.WithCancel(context.Background())
+	ph.gate = gate{stopped: make(chan struct{}), open: make(chan struct{}), drained: func() {
+		p.flush()
+		p.send(frames.Bytes(frames.KindGate, 0))
+	}}
+	ph.tickets.Store(of.Requests)
+	return ph
+}
+
+// play plays the phase to its end and says so.
+func (ph *phase) play() {
+	p := ph.p
+	cpu := cpuTime()
+	pacer := pace.New(ph.ctx)
+	q := &pace.Queue{
+		Claim: func() (time.Duration, bool) { return ph.due.claim(ph.ctx, ph.gate.stopped) }, Drop: ph.due.drop,
+		Limit: ph.Limit, Zero: p.zero, Now: p.now, Pacer: pacer,
+	}
+	var all sync.WaitGroup
+	for _, c := range p.players {
+		all.Go(func() {
+			defer p.recover("Do")
+			if ph.Open {
+				c.opened(ph, q)
+			} else {
+				c.closed(ph)
+			}
+		})
+	}
+	all.Wait()
+	for tick := time.Millisecond; ph.pending.Load() > 0; { // which end by themselves, or by their limits
+		time.Sleep(tick)
+	}
+	pacer.Close()
+	ph.cancel()
+	p.flush()
+	p.send(frames.JSON(frames.KindPhase, frames.Over{Taken: ph.due.taken, CPU: cpuTime() - cpu}))
+}
+
+// stop lets nothing begin any more, and may cancel what is under way.
+func (ph *phase) stop(cancel bool) {
+	ph.gate.stop()
+	if cancel {
+		ph.cancel()
+	}
+}
+
+// opened plays an open load.
+func (c *player) opened(ph *phase, q *pace.Queue) {
+	c.free.Reset(ph.Start)
+	for {
+		due, ok := q.Take(ph.ctx, c.wake)
+		if !ok {
+			return
+		}
+		c.do(ph, due)
+	}
+}
+
+// closed plays a closed load.
+func (c *player) closed(ph *phase) {
+	failures := 0
+	for n := int64(0); ph.PerClient == 0 || n < ph.PerClient; n++ {
+		if !ph.gate.enter() {
+			return
+		}
+		if ph.Requests > 0 && ph.tickets.Add(-1) < 0 {
+			ph.gate.leave()
+			return
+		}
+		failed := c.do(ph, -1)
+		ph.gate.leave()
+		if failures++; !failed {
+			failures = 0
+		}
+		if d := pace.BackOff(failures); d > 0 {
+			pace.Timer{}.Wait(ph.ctx, time.Now().Add(d))
+		}
+	}
+}
+
+// dues are the due times that dyno has told. One player at a time claims.
+type dues struct {
+	mu    sync.Mutex
+	times []time.Duration
+	ended bool          // there are no more
+	more  chan struct{} // something came
+	taken int64
+}
+
+// add adds times; none: there are no more.
+func (d *dues) add(times []time.Duration) {
+	d.mu.Lock()
+	d.times = append(d.times, times...)
+	d.ended = d.ended || len(times) == 0
+	d.mu.Unlock()
+	select {
+	case d.more <- struct{}{}:
+	default:
+	}
+}
+
+func (d *dues) claim(ctx context.Context, stopped chan struct{}) (time.Duration, bool) {
+	for {
+		select {
+		case <-stopped:
+			return 0, false
+		default:
+		}
+		d.mu.Lock()
+		if len(d.times) > 0 {
+			at := d.times[0]
+			d.times = d.times[1:]
+			d.taken++
+			d.mu.Unlock()
+			return at, true
+		}
+		ended := d.ended
+		d.mu.Unlock()
+		if ended {
+			return 0, false
+		}
+		select {
+		case <-d.more:
+		case <-stopped:
+			return 0, false
+		case <-ctx.Done():
+			return 0, false
+		}
+	}
+}
+
+// drop says that the last claimed time, and all that follow, will not be used.
+func (d *dues) drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken--
+	d.times, d.ended = nil, true
+}
+
+// A gate lets requests of a closed load begin while it is the load's turn. It begins shut.
+type gate struct {
+	stopped chan struct{} // closed when nothing begins any more
+	drained func()        // called when the gate is shut and no request is under way
+
+	mu   sync.Mutex
+	open chan struct{} // closed when the gate opens; nil while it is open
+	busy int
+	end  bool
+}
+
+// enter waits for the gate and says that a request is under way, unless nothing begins any more.
+func (g *gate) enter() bool {
+	for {
+		g.mu.Lock()
+		if g.end {
+			g.mu.Unlock()
+			return false
+		}
+		open := g.open
+		if open == nil {
+			g.busy++
+			g.mu.Unlock()
+			return true
+		}
+		g.mu.Unlock()
+		select {
+		case <-open:
+		case <-g.stopped:
+		}
+	}
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	g.busy--
+	shut := g.busy == 0 && g.open != nil
+	g.mu.Unlock()
+	if shut {
+		g.drained()
+	}
+}
+
+// set opens or shuts the gate.
+func (g *gate) set(open bool) {
+	g.mu.Lock()
+	drained := false
+	switch {
+	case open && g.open != nil:
+		close(g.open)
+		g.open = nil
+	case !open:
+		if g.open == nil {
+			g.open = make(chan struct{})
+		}
+		drained = g.busy == 0
+	}
+	g.mu.Unlock()
+	if drained {
+		g.drained()
+	}
+}
+
+func (g *gate) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.end {
+		g.end = true
+		close(g.stopped)
+	}
+}

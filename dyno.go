@@ -137,9 +137,9 @@ func (s *Subject) String() string {
 	return cmp.Or(s.Package, s.Module, s.Binary, s.Image, s.Deployment, s.Process, s.URL, pid)
 }
 
-// A Load says what requests to send, and when each is due. Without Rate it is closed:
-// Concurrency clients, each sending its next request when the last is answered. With a
-// Rate it is open: the schedule is kept whatever the service does, and Concurrency is the
+// A Load says what requests to send, and when each is due. Without Rate and Replay it is closed:
+// Concurrency clients, each sending its next request when the last is answered. With one
+// of them it is open: the schedule is kept whatever the service does, and Concurrency is the
 // most connections.
 type Load struct {
 	None              bool      `json:"none,omitempty"`                // nothing is sent: the subject is watched for Duration, 0 means until somebody ends it
@@ -163,8 +163,13 @@ type Load struct {
 
 	Data    map[string]string `json:"data,omitempty"`    // name → CSV file with a header; {{.NAME.COLUMN}} is a row's field
 	Targets string            `json:"targets,omitempty"` // a file of requests to take in turn, instead of Client
+	Replay  string            `json:"replay,omitempty"`  // a recording, whose requests and times are the load: it is open, instead of Rate and Client
 	Client  Client            `json:"client,omitzero"`   // no loop means GET /
 	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
+
+	Speed         Speed      `json:"speed,omitempty"`          // of a replay; 0 means 1, as recorded
+	ReplaySecrets bool       `json:"replay_secrets,omitempty"` // headers of a recording are sent that look secret
+	Recording     *Recording `json:"recording,omitempty"`      // what Replay has, once it was read
 
 	KeepRequests    string `json:"keep_requests,omitempty"`     // "", "all" or "none" in requests.parquet
 	MaxRequestsKept int    `json:"max_requests_kept,omitempty"` // beyond it a uniform sample; 0 means DefaultMaxRequestsKept
@@ -197,16 +202,19 @@ func (l Load) String() string {
 	if l.Targets != "" {
 		much += " with the requests of " + filepath.Base(l.Targets)
 	}
-	if l.Rate.Open() {
-		rate := fmt.Sprintf("%v requests per second", l.Rate)
+	if l.Open() {
+		what := fmt.Sprintf("%v requests per second (%s), %s", l.Rate, cmp.Or(l.Arrival, "constant"), much)
 		if len(l.Rate) > 1 || l.Rate.Length() > 0 {
-			rate = fmt.Sprintf("requests per second %v", l.Rate)
+			what = fmt.Sprintf("requests per second %v (%s), %s", l.Rate, cmp.Or(l.Arrival, "constant"), much)
+		}
+		if l.Replay != "" {
+			what = l.replayed()
 		}
 		most := fmt.Sprintf("at most %d connections", l.Concurrency)
 		if l.MaxInFlight != l.Concurrency {
 			most += fmt.Sprintf(" with at most %d requests under way", l.MaxInFlight)
 		}
-		return fmt.Sprintf("open load: %s (%s), %s%s, over %s; latency runs from when a request was due", rate, cmp.Or(l.Arrival, "constant"), much, warm, most)
+		return fmt.Sprintf("open load: %s%s, over %s; latency runs from when a request was due", what, warm, most)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
 	if l.Concurrency == 1 {
@@ -249,18 +257,21 @@ func (l Load) Resolved() Load {
 	}
 	if l.Concurrency == 0 {
 		l.Concurrency = DefaultConcurrency
-		if l.Rate.Open() {
+		if l.Open() {
 			l.Concurrency = cmp.Or(l.MaxInFlight, DefaultConnections)
 		}
 	}
-	if l.Rate.Open() && l.MaxInFlight == 0 {
+	if l.Open() && l.MaxInFlight == 0 {
 		l.MaxInFlight = l.Concurrency
 	}
 	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		l.Duration = cmp.Or(Duration(l.Rate.Length()), DefaultDuration)
+		l.Duration = cmp.Or(Duration(l.Length()), DefaultDuration)
+	}
+	if l.Replay != "" && l.Recording != nil {
+		l.Duration = min(l.Duration, Duration(l.Length()))
 	}
 	l.Timeout = cmp.Or(l.Timeout, DefaultTimeout)
-	if len(l.Client.Loop) == 0 && l.Targets == "" {
+	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Replay == "" {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
 	return l
@@ -297,11 +308,11 @@ func (e Experiment) Resolved() Experiment {
 		e.Load.Duration = e.sliced()
 	}
 	// What the levels decide is resolved in each trial.
-	rate := e.varies("load.rate")
-	if rate {
+	schedule := e.varies("load.rate") || e.varies("load.speed")
+	if schedule {
 		e.Load.Duration = given.Duration
 	}
-	if rate || e.varies("load.concurrency") {
+	if schedule || e.varies("load.concurrency") {
 		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
 	}
 	return e

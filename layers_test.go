@@ -24,18 +24,19 @@ var layers = map[string][]string{
 	"cgroup":              {},
 	".":                   {"hist"}, // package dyno, the vocabulary
 	"plan":                {"."},
-	"plan/flags":          {".", "plan", "safe"},
+	"plan/flags":          {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":             {".", "cgroup", "subject/guard"},
 	"subject/guard":       {"cgroup"},
 	"subject/image":       {},
-	"load":                {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/requestlog", "load/scenario", "load/schedule"},
+	"load":                {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/requestlog", "load/scenario", "load/schedule", "load/traffic"},
 	"load/engine":         {".", "load/http1"},
 	"load/foreign":        {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":          {},
 	"load/pool":           {".", "hist", "load"},
 	"load/requestlog":     {"."},
 	"load/schedule":       {"."},
-	"load/scenario":       {".", "load/http1", "safe"},
+	"load/scenario":       {".", "load/http1", "load/traffic", "safe"},
+	"load/traffic":        {".", "safe"},
 	"probe":               {".", "gctrace"},
 	"probe/goruntime":     {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":        {".", "cgroup", "probe"},
@@ -48,7 +49,7 @@ var layers = map[string][]string{
 	"lab/cluster/agent":   {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform": {".", "lab"},
 	"lab/cluster/kube":    {".", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject"},
-	"lab/cluster/wire":    {".", "hist", "lab/turns", "load", "plan", "probe"},
+	"lab/cluster/wire":    {".", "hist", "lab/turns", "load", "load/traffic", "plan", "probe"},
 	"lab/planted":         {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
 	"lab/turns":           {},
 	"lab/gobench":         {".", "subject", "subject/guard"},
@@ -171,7 +172,7 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
-	".":        {22, 3400, "the vocabulary of plans, which all others share"},
+	".":        {22, 3600, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }
 

@@ -205,7 +205,7 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	}
 	h := hands{engine.NewRaw(base, lim), 0, newPacer}
 	if haveLoops() {
-		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
+		h.loops = runtime.GOMAXPROCS(0) // at most
 	}
 	return h
 }
@@ -238,7 +238,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	if h.loops > 0 { // by the rate of all generators
-		h.loops = (h.loops-1)/o.Part.of() + 1
+		h.loops = (min(int(r.densest()/perLoop), h.loops-1))/o.Part.of() + 1
 	}
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.Close()
@@ -246,7 +246,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if l.HTTP == "2" { // a connection has many streams
 		need = r.players()
 	}
-	if !r.load.Rate.Open() && need+spareFiles > have {
+	if !r.load.Open() && need+spareFiles > have {
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
@@ -255,7 +255,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		defer c.close()
 		r.clients = append(r.clients, c)
 	}
-	if r.load.Rate.Open() && h.loops > 0 {
+	if r.load.Open() && h.loops > 0 {
 		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
 			return nil, err
 		}
@@ -267,10 +267,10 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // players returns the number of clients: in an open load, of requests that may be
 // under way; HTTP/2 has several on a connection.
 func (r *runner) players() int {
-	if r.load.Rate.Open() && r.engine.Name() == "std" {
+	if r.load.Open() && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
 	}
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		return min(r.load.Concurrency, r.load.MaxInFlight)
 	}
 	return r.load.Concurrency
@@ -291,11 +291,11 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		clock: clock{time.Now()},
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),
-		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
+		rec:   newRecorder(s.Tallies, l.Concurrency, l.Open()),
 	}
 	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
-	if l.Rate.Open() && l.Requests > 0 {
+	if l.Open() && l.Requests > 0 {
 		next := schedule.First(r.schedule(l.Rate, 0), l.Requests)
 		for due, ok := next(); ok; due, ok = next() {
 			r.lastDue = due
@@ -408,7 +408,7 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 
 func (r *runner) warmUp(ctx context.Context) error {
 	d := time.Duration(r.load.Warmup)
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		// A stream of its own keeps the measured schedule the same without a
 		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, r.share(schedule.Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
@@ -429,7 +429,7 @@ func (r *runner) share(s schedule.Times) schedule.Times {
 func (r *runner) measure(ctx context.Context) error {
 	if at := r.options.At; at != nil {
 		r.start = at().Sub(r.zero)
-		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Rate.Open() {
+		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Open() {
 			p := r.pacer(ctx)
 			p.wait(ctx, r.at(r.start))
 			p.close()
@@ -438,7 +438,7 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	d := time.Duration(r.load.Duration)
 	r.slot = r.turn.slot()
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
 			s, d = schedule.First(s, n), r.lastDue
@@ -464,10 +464,21 @@ func (r *runner) begins() time.Duration {
 }
 
 func (r *runner) schedule(rate dyno.Rate, stream uint64) schedule.Times {
+	if rec := r.scenario.Recording; rec != nil {
+		return schedule.Recorded(rec.Times(), r.load.Pace())
+	}
 	if r.load.Arrival == "poisson" {
 		return schedule.Poisson(rate, r.load.Seed, stream)
 	}
 	return schedule.Constant(rate)
+}
+
+// densest is the highest rate of an open load's schedule.
+func (r *runner) densest() float64 {
+	if rec := r.scenario.Recording; rec != nil {
+		return rec.Densest() * r.load.Pace()
+	}
+	return r.load.Rate.Max()
 }
 
 // note counts a request of the loop and returns errHopeless if the run is.

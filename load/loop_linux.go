@@ -54,7 +54,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// Waking an idle CPU takes some 60 µs. Polling that long cut the error of p50
 	// at 1000/s from 0.18 to 0.12 ms for 0.7 % of a core; at 10,000/s it would
 	// take 11 %, hence the bound.
-	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
+	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.densest()/10))
 	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (ls *loops) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	defer addProcs(-len(ls.all))
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
-	src := &source{start: start, limit: start + length + catchUp, next: s}
+	src := &source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}
 	for _, c := range r.clients {
 		c.ready, c.done = start, start
 	}
@@ -189,7 +189,8 @@ type loop struct {
 	measured  bool
 	claimed   bool // a due time is claimed: due
 	due       time.Duration
-	exhausted bool // there is nothing left to claim
+	number    int64 // of the due time
+	exhausted bool  // there is nothing left to claim
 	swept     time.Duration
 	share     float64 // of the phase before: CPU time of the thread as a share of the time it took
 }
@@ -330,7 +331,7 @@ func (l *loop) rest() error {
 func (l *loop) sendDue(now time.Duration) error {
 	for len(l.free) > 0 && !l.exhausted {
 		if !l.claimed {
-			l.due, l.claimed = l.src.claim()
+			l.number, l.due, l.claimed = l.src.claim()
 			if !l.claimed {
 				l.exhausted = true
 				return nil

@@ -25,18 +25,18 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	defer pace.close()
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
-	q := &queue{src: source{start: start, limit: start + length + catchUp, next: s}, pace: pace, clock: r.clock}
+	q := &queue{src: source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}, pace: pace, clock: r.clock}
 	if measured {
 		r.rec.begin(start)
 	}
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.ready, c.done = start, start
 		for {
-			at, ok := q.take(ctx, c.wake)
+			n, at, ok := q.take(ctx, c.wake)
 			if !ok {
 				return nil
 			}
-			step := r.scenario.Loop[0].Pick()
+			step := r.scenario.Loop[0].Pick(n, c.vars)
 			o := c.do(ctx, step)
 			if o.cause != "" && ctx.Err() != nil {
 				return nil
@@ -73,21 +73,21 @@ type queue struct {
 	idle  []chan struct{} // clients that wait for it, the last one next
 }
 
-// take waits for the client's turn and then for the next due time. It returns
+// take waits for the client's turn and then for the next due time, which has the number n. It returns
 // false if no request is due, or it may not be sent any more.
-func (q *queue) take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
+func (q *queue) take(ctx context.Context, wake chan struct{}) (n int64, due time.Duration, ok bool) {
 	if !q.acquire(ctx, wake) {
-		return due, false
+		return n, due, false
 	}
 	defer q.release()
-	if due, ok = q.src.claim(); !ok {
-		return due, false
+	if n, due, ok = q.src.claim(); !ok {
+		return n, due, false
 	}
 	ok = q.pace.wait(ctx, q.clock.at(due)) && q.clock.now() <= q.src.limit
 	if !ok && q.clock.now() >= due {
 		q.src.drop()
 	}
-	return due, ok
+	return n, due, ok
 }
 
 // acquire waits for the token. wake is the client's own and holds one element.

@@ -11,22 +11,27 @@ import (
 // in the schedule, a queue that takes no memory.
 type source struct {
 	start, limit time.Duration // on the clock; nothing is sent after limit
+	part         Part          // whose times they are
 
 	mu   sync.Mutex
 	next schedule.Times
 	over bool
 	late int64 // claimed, due and not sent
+	n    int64 // claimed
 }
 
-func (s *source) claim() (at time.Duration, ok bool) {
+// claim returns the next due time and its number, from 0, in the schedule of all generators.
+func (s *source) claim() (n int64, at time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return 0, false
+		return 0, 0, false
 	}
 	at, ok = s.next()
 	s.over = !ok
-	return s.start + at, ok
+	n = s.n*int64(s.part.of()) + int64(s.part.Index)
+	s.n++
+	return n, s.start + at, ok
 }
 
 // drop says that the last claimed time, and all that follow, will not be used.

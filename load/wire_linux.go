@@ -59,7 +59,7 @@ func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 func (l *loop) send(w *wire) error {
 	k := w.call()
 	w.due, w.resent = due{l.due, w.c.ready}, false
-	w.step = l.ls.r.scenario.Loop[0].Pick()
+	w.step = l.ls.r.scenario.Loop[0].Pick(l.number, w.c.vars)
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
 		return l.settle(w)

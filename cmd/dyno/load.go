@@ -95,7 +95,7 @@ func onlyLoads(cmd *cobra.Command) error {
 	for _, v := range cmd.Flag("vary").Value.(*flags.Setter).Values {
 		name, _, _ := strings.Cut(v, "=")
 		if !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
-			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
+			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate, load.speed or load.concurrency)", name)
 		}
 	}
 	return nil

@@ -172,6 +172,7 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
+	"load":     {20, 3100, "one runner for all loads, on two engines"},
 	".":        {22, 3600, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }

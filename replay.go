@@ -19,6 +19,7 @@ type Recording struct {
 	Bytes        int      `json:"bytes,omitempty"`         // of the file that were read: a log may grow
 	Requests     int      `json:"requests,omitempty"`      // that can be sent again
 	Length       Duration `json:"length,omitempty"`        // from the first to a little after the last, as recorded
+	Peak         int      `json:"peak,omitempty"`          // requests per second in the densest tenth of a second
 	Left         []string `json:"left_out,omitempty"`      // what cannot be sent again: numbers, each with the reason
 	Secrets      int      `json:"secrets,omitempty"`       // headers that were left out, as their names say that they are secret
 	WholeSeconds bool     `json:"whole_seconds,omitempty"` // all times were; requests are spread over their seconds
@@ -60,6 +61,14 @@ func (l *Load) Length() time.Duration {
 		return time.Duration(float64(l.Recording.Length) / l.Pace())
 	}
 	return l.Rate.Length()
+}
+
+// Peak is the highest rate of an open load, in requests per second.
+func (l *Load) Peak() float64 {
+	if l.Replay != "" && l.Recording != nil {
+		return float64(l.Recording.Peak) * l.Pace()
+	}
+	return l.Rate.Max()
 }
 
 // replayed describes what an open load replays.

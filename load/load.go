@@ -29,6 +29,7 @@ import (
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/scenario"
 	"github.com/dynolab/dyno/load/schedule"
+	"github.com/dynolab/dyno/load/traffic"
 )
 
 // Options are what a caller of [Run] may add. The zero value adds nothing.
@@ -205,7 +206,7 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	}
 	h := hands{engine.NewRaw(base, lim), 0, newPacer}
 	if haveLoops() {
-		h.loops = runtime.GOMAXPROCS(0) // at most
+		h.loops = min(int(l.Peak()/perLoop)+1, runtime.GOMAXPROCS(0))
 	}
 	return h
 }
@@ -238,7 +239,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	links := r.scenario.Links()
 	h := choose(engineCtx, r.base, &r.load, links)
 	if h.loops > 0 { // by the rate of all generators
-		h.loops = (min(int(r.densest()/perLoop), h.loops-1))/o.Part.of() + 1
+		h.loops = (h.loops-1)/o.Part.of() + 1
 	}
 	r.engine, r.pacer = h.engine, h.pacer
 	defer r.engine.Close()
@@ -282,6 +283,9 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if err := traffic.Note(&l); err != nil {
+		return nil, err
+	}
 	l = l.Resolved()
 	s, err := scenario.Compile(u, &l, arg)
 	if err != nil {
@@ -471,14 +475,6 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) schedule.Times {
 		return schedule.Poisson(rate, r.load.Seed, stream)
 	}
 	return schedule.Constant(rate)
-}
-
-// densest is the highest rate of an open load's schedule.
-func (r *runner) densest() float64 {
-	if rec := r.scenario.Recording; rec != nil {
-		return rec.Densest() * r.load.Pace()
-	}
-	return r.load.Rate.Max()
 }
 
 // note counts a request of the loop and returns errHopeless if the run is.

@@ -54,7 +54,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// Waking an idle CPU takes some 60 µs. Polling that long cut the error of p50
 	// at 1000/s from 0.18 to 0.12 ms for 0.7 % of a core; at 10,000/s it would
 	// take 11 %, hence the bound.
-	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.densest()/10))
+	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Peak()/10))
 	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
 	}

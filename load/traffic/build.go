@@ -38,7 +38,7 @@ type builder struct {
 	seen    []seen
 	left    map[string]int
 	hidden  int    // headers that may be secret
-	timeOf  string // where a time was looked for, if none was found
+	noTime  string // the first line without a time, and what was looked for
 
 	distinct []Request
 	ids      map[uint64]uint32 // by hash
@@ -63,6 +63,14 @@ func newBuilder(secrets bool) *builder {
 }
 
 func (b *builder) leave(why string) { b.left[why]++ }
+
+// timeless leaves out the line, which lacks a time such as want.
+func (b *builder) timeless(want string) {
+	b.leave(noTime)
+	if b.noTime == "" {
+		b.noTime = fmt.Sprintf("line %d: no time in it (want for example %s)", b.line, want)
+	}
+}
 
 // whyNot is why a request cannot be sent again, "" if it can. bodies reports whether the recording has them.
 func whyNot(method, target string, status int, bodies bool) string {
@@ -175,8 +183,19 @@ func origin(target string) (string, bool) {
 	if !strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '%' || c == '"' }) {
 		return target, strings.HasPrefix(target, "/")
 	}
-	_, err := url.ParseRequestURI(target)
-	return target, err == nil && strings.HasPrefix(target, "/")
+	u, err := url.ParseRequestURI(target)
+	if err != nil || !strings.HasPrefix(target, "/") {
+		return "", false
+	}
+	var escaped []byte
+	for _, c := range []byte(u.RequestURI()) { // net/url leaves a query as it is
+		if c <= ' ' || c >= 0x7f || c == '"' {
+			escaped = fmt.Appendf(escaped, "%%%02X", c)
+		} else {
+			escaped = append(escaped, c)
+		}
+	}
+	return string(escaped), true
 }
 
 // finish makes the recording of what was seen.
@@ -200,7 +219,7 @@ func (b *builder) finish() (*Recording, error) {
 	for i, s := range b.seen {
 		r.times[i], r.which[i], r.statuses[i] = time.Duration(s.at-b.seen[0].at), s.which, s.status
 	}
-	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Secrets: b.hidden, WholeSeconds: whole}
+	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: whole}
 	return r, nil
 }
 
@@ -241,8 +260,8 @@ func (b *builder) told() (texts []string) {
 func (b *builder) empty() error {
 	left := b.told()
 	switch {
-	case b.left[noTime] > 0:
-		return fmt.Errorf("line %d: no time in it (want for example %s)", b.line, b.timeOf)
+	case b.noTime != "":
+		return errors.New(b.noTime)
 	case len(left) > 0:
 		return fmt.Errorf("no request in it can be sent again; left out: %s (want an access log in the common or combined format or with a JSON object a line, a HAR file, or GoReplay's .gor)", strings.Join(left, ", "))
 	}

@@ -39,8 +39,7 @@ func (b *builder) common(text []byte) error {
 	}
 	at, err := time.Parse(commonTime, stamp)
 	if err != nil {
-		b.leave(noTime)
-		b.timeOf = "[" + commonTime + "]"
+		b.timeless("[" + commonTime + "]")
 		return nil
 	}
 	var headers []Header
@@ -207,8 +206,7 @@ func (b *builder) json(line []byte) error {
 	}
 	at, ok := parseTime(text(o.find(timeNames)))
 	if !ok {
-		b.leave(noTime)
-		b.timeOf = `"ts" or "time": seconds since 1970 or 2006-01-02T15:04:05.999Z`
+		b.timeless(`"ts" or "time": seconds since 1970 or 2006-01-02T15:04:05.999Z`)
 		return nil
 	}
 	status, _ := strconv.Atoi(text(o.find(statusNames)))

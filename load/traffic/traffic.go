@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"time"
@@ -51,18 +50,16 @@ func (r *Recording) Request(i int) *Request { return &r.distinct[r.which[i]] }
 // Status is how request i was answered, 0 if that is not known.
 func (r *Recording) Status(i int) int { return int(r.statuses[i]) }
 
-const dense = 100 * time.Millisecond
-
-// Densest is the rate of the densest tenth of a second, in requests per second.
-func (r *Recording) Densest() float64 {
+// peak is the rate of the densest tenth of a second, in requests per second.
+func (r *Recording) peak() int {
 	most, from := 0, 0
 	for i, at := range r.times {
-		for r.times[from] <= at-dense {
+		for r.times[from] <= at-time.Second/10 {
 			from++
 		}
 		most = max(most, i-from+1)
 	}
-	return float64(most) / dense.Seconds()
+	return most * 10
 }
 
 // last is the recording that was read last: all trials of a run send the same one, and to read it takes
@@ -95,7 +92,7 @@ func Read(l *dyno.Load) (*Recording, error) {
 	if err != nil {
 		return nil, &dyno.PlanError{Msg: fmt.Sprintf("replay %s: %v", l.Replay, err), Key: []string{"load", "replay"}}
 	}
-	if l.Recording != nil && r.Facts.Requests != l.Recording.Requests && l.Recording.Requests > 0 {
+	if l.Recording != nil && r.Facts.Requests != l.Recording.Requests {
 		return nil, &dyno.PlanError{
 			Msg: fmt.Sprintf("replay %s: it has other requests than when the run began (consider: a copy of a log that is written or rotated)", l.Replay),
 			Key: []string{"load", "replay"},
@@ -162,7 +159,7 @@ func (b *builder) read(r io.Reader) error {
 	if bytes.Equal(begin, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return err
+			return fmt.Errorf("it is no gzip file: %w", err)
 		}
 		in = bufio.NewReaderSize(z, 1<<16)
 	}
@@ -219,6 +216,3 @@ func (b *builder) lines(in *bufio.Reader, line func(text []byte) error) error {
 		}
 	}
 }
-
-// Name is a recording's name in texts.
-func Name(l *dyno.Load) string { return filepath.Base(l.Replay) }

@@ -47,7 +47,7 @@ var layers = map[string][]string{
 	"lab":                 {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/cluster":         {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":   {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "probe", "probe/goruntime", "probe/kernel"},
-	"lab/cluster/conform": {".", "lab"},
+	"lab/cluster/conform": {".", "lab", "load/traffic"},
 	"lab/cluster/kube":    {".", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject"},
 	"lab/cluster/wire":    {".", "hist", "lab/turns", "load", "load/traffic", "plan", "probe"},
 	"lab/planted":         {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/dynolab/dyno"
 )
@@ -39,26 +40,47 @@ type builder struct {
 	left    map[string]int
 	hidden  int    // headers that may be secret
 	noTime  string // the first line without a time, and what was looked for
+	parts   bool   // some time has a part of a second
 
-	distinct []Request
+	distinct []stored
 	ids      map[uint64]uint32 // by hash
 	seed     maphash.Seed
-	headers  map[string]uint32 // by their text
+	targets  strings.Builder // of the last of distinct, in one piece: so many small ones would take twice as much
+	headers  table           // by their text
+	names    map[string]bool // of headers: whether they look secret
 	sets     [][]Header
+	bodies   table
 }
 
 // seen is a request of the recording.
 type seen struct {
 	at     int64 // nanoseconds since 1970
-	took   time.Duration
 	which  uint32
 	status uint16
+}
+
+// A table numbers texts from 0, which is "".
+type table struct {
+	ids   map[string]uint32
+	texts []string
+}
+
+func newTable() table { return table{map[string]uint32{"": 0}, []string{""}} }
+
+// number returns the number of a text, which may be a part of a longer one.
+func (t *table) number(text string) (n uint32, known bool) {
+	if n, known = t.ids[text]; !known {
+		text, n = strings.Clone(text), uint32(len(t.texts))
+		t.texts = append(t.texts, text)
+		t.ids[text] = n
+	}
+	return n, known
 }
 
 func newBuilder(secrets bool) *builder {
 	return &builder{
 		secrets: secrets, left: map[string]int{}, seed: maphash.MakeSeed(),
-		ids: map[uint64]uint32{}, headers: map[string]uint32{"": 0}, sets: [][]Header{nil},
+		ids: map[uint64]uint32{}, headers: newTable(), names: map[string]bool{}, sets: [][]Header{nil}, bodies: newTable(),
 	}
 }
 
@@ -99,28 +121,31 @@ func (b *builder) add(at time.Time, took time.Duration, q Request, status int, h
 		return -1, fmt.Errorf("it has more than %d requests (consider: a part of it)", mostRequests)
 	}
 	q.Target = target
-	b.seen = append(b.seen, seen{at.UnixNano(), took, b.intern(q, headers), uint16(status)})
+	b.parts = b.parts || at.Nanosecond() != 0
+	body, _ := b.bodies.number(q.Body)
+	which := b.intern(stored{q.Target, headers, body, unique.Make(q.Method)})
+	b.seen = append(b.seen, seen{at.Add(-took).UnixNano(), which, uint16(status)})
 	return len(b.seen) - 1, nil
 }
 
 // intern returns the place of a request in distinct.
-func (b *builder) intern(q Request, headers uint32) uint32 {
-	hash := maphash.Comparable(b.seed, struct {
-		method, target, body string
-		headers              uint32
-	}{q.Method, q.Target, q.Body, headers})
+func (b *builder) intern(q stored) uint32 {
+	hash := maphash.Comparable(b.seed, q)
 	i, known := b.ids[hash]
-	if known {
-		if d := &b.distinct[i]; d.Method == q.Method && d.Target == q.Target && d.Body == q.Body && slices.Equal(d.Headers, b.sets[headers]) {
-			return i
-		}
+	if known && b.distinct[i] == q {
+		return i
 	}
-	n := uint32(len(b.distinct))
-	b.distinct = append(b.distinct, Request{strings.Clone(q.Method), strings.Clone(q.Target), b.sets[headers], strings.Clone(q.Body)})
+	if b.targets.Len()+len(q.target) > b.targets.Cap() {
+		b.targets = strings.Builder{}
+		b.targets.Grow(max(1<<16, len(q.target)))
+	}
+	b.targets.WriteString(q.target)
+	q.target = b.targets.String()[b.targets.Len()-len(q.target):]
+	b.distinct = append(b.distinct, q)
 	if !known {
-		b.ids[hash] = n
+		b.ids[hash] = uint32(len(b.distinct) - 1)
 	}
-	return n
+	return uint32(len(b.distinct) - 1)
 }
 
 // ofConnection are the headers that a connection, or dyno, decides.
@@ -138,7 +163,7 @@ func (b *builder) keep(all []Header) uint32 {
 		case ofConnection[h.Name] || !isHeader(h):
 		case h.Value == "REDACTED":
 			b.leave(redacted)
-		case dyno.Secret(h.Name) && !b.secrets:
+		case !b.secrets && b.secret(h.Name):
 			b.hidden++
 		default:
 			kept = append(kept, h)
@@ -149,16 +174,24 @@ func (b *builder) keep(all []Header) uint32 {
 	for _, h := range kept {
 		text.WriteString(h.Name + ":" + h.Value + "\n")
 	}
-	id, ok := b.headers[text.String()]
-	if !ok {
-		id = uint32(len(b.sets))
-		for i := range kept {
-			kept[i].Value = strings.Clone(kept[i].Value)
+	n, known := b.headers.number(text.String())
+	if !known {
+		for i := range kept { // the line need not stay for them
+			kept[i].Name, kept[i].Value = strings.Clone(kept[i].Name), strings.Clone(kept[i].Value)
 		}
 		b.sets = append(b.sets, slices.Clone(kept))
-		b.headers[text.String()] = id
 	}
-	return id
+	return n
+}
+
+// secret asks once for each name, of which there are few.
+func (b *builder) secret(name string) bool {
+	is, known := b.names[name]
+	if !known {
+		is = dyno.Secret(name)
+		b.names[strings.Clone(name)] = is
+	}
+	return is
 }
 
 // isHeader reports whether a header of a recording can be sent: those of HTTP/2 that begin with a colon cannot.
@@ -203,23 +236,19 @@ func (b *builder) finish() (*Recording, error) {
 	if len(b.seen) == 0 {
 		return nil, b.empty()
 	}
-	slices.SortStableFunc(b.seen, func(x, y seen) int { return cmp.Compare(x.at, y.at) })
-	whole := !slices.ContainsFunc(b.seen, func(s seen) bool { return s.at%int64(time.Second) != 0 })
-	if whole {
+	b.ids, b.headers, b.bodies.ids = nil, table{}, nil
+	byTime := func(x, y seen) int { return cmp.Compare(x.at, y.at) }
+	slices.SortStableFunc(b.seen, byTime)
+	if !b.parts {
 		b.spread()
-	}
-	if slices.ContainsFunc(b.seen, func(s seen) bool { return s.took > 0 }) {
-		for i := range b.seen {
-			b.seen[i].at -= int64(b.seen[i].took)
-		}
-		slices.SortStableFunc(b.seen, func(x, y seen) int { return cmp.Compare(x.at, y.at) })
+		slices.SortStableFunc(b.seen, byTime) // they may have come before they were logged
 	}
 	n := len(b.seen)
-	r := &Recording{distinct: b.distinct, times: make([]time.Duration, n), which: make([]uint32, n), statuses: make([]uint16, n)}
+	r := &Recording{distinct: b.distinct, sets: b.sets, bodies: b.bodies.texts, times: make([]time.Duration, n), which: make([]uint32, n), statuses: make([]uint16, n)}
 	for i, s := range b.seen {
 		r.times[i], r.which[i], r.statuses[i] = time.Duration(s.at-b.seen[0].at), s.which, s.status
 	}
-	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: whole}
+	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: !b.parts}
 	return r, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/safe"
@@ -35,7 +36,16 @@ type Recording struct {
 	times    []time.Duration
 	which    []uint32 // in distinct
 	statuses []uint16
-	distinct []Request
+	distinct []stored
+	sets     [][]Header
+	bodies   []string
+}
+
+// stored is a Request: of each million, some 40 MB and their targets.
+type stored struct {
+	target        string
+	headers, body uint32
+	method        unique.Handle[string]
 }
 
 // Len is the number of requests.
@@ -44,8 +54,11 @@ func (r *Recording) Len() int { return len(r.times) }
 // Times are when the requests came, since the first, never decreasing.
 func (r *Recording) Times() []time.Duration { return r.times }
 
-// Request is request i, which the caller may not change.
-func (r *Recording) Request(i int) *Request { return &r.distinct[r.which[i]] }
+// Request is request i, whose headers the caller may not change.
+func (r *Recording) Request(i int) Request {
+	s := &r.distinct[r.which[i]]
+	return Request{s.method.Value(), s.target, r.sets[s.headers], r.bodies[s.body]}
+}
 
 // Status is how request i was answered, 0 if that is not known.
 func (r *Recording) Status(i int) int { return int(r.statuses[i]) }

@@ -94,8 +94,8 @@ func TestFormats(t *testing.T) {
 		{"Caddy: the time of the log is that of the end",
 			`{"level":"info","ts":1795636374.5,"msg":"serving"}` + "\n" +
 				`{"level":"info","ts":1795636374.5000001,"msg":"handled request","request":{"method":"GET","host":"a","uri":"/slow?v=1","headers":{"Authorization":["REDACTED"],"Accept-Encoding":["gzip"],"Cookie":["a=b"]}},"duration":0.25,"status":401}` + "\n" +
-				`{"level":"info","ts":1795636374.3000001,"msg":"handled request","request":{"method":"GET","uri":"/fast","headers":{}},"duration":0.05,"status":200}` + "\n",
-			"0s 200 GET /fast\n0s 401 GET /slow?v=1 Accept-Encoding=gzip\n", []string{"1 header values that the log itself has redacted", "1 lines without a request"}, 1},
+				`{"level":"info","ts":1795636374.2900001,"msg":"handled request","request":{"method":"GET","uri":"/fast","headers":{}},"duration":0.05,"status":200}` + "\n",
+			"0s 200 GET /fast\n10ms 401 GET /slow?v=1 Accept-Encoding=gzip\n", []string{"1 header values that the log itself has redacted", "1 lines without a request"}, 1},
 		{"nginx: one request line, or its parts",
 			`{"msec":"1795636374.500","request":"GET /a HTTP/1.1","status":"200","request_time":"0.100"}` + "\n" +
 				`{"time_iso8601":"2026-11-25T19:52:55+00:00","msec":1795636374.750,"request_method":"GET","uri":"/b","args":"x=1","status":404,"request_time":0.1}` + "\n",

@@ -28,11 +28,13 @@ var layers = map[string][]string{
 	"subject":              {".", "cgroup", "subject/guard"},
 	"subject/guard":        {"cgroup"},
 	"subject/image":        {},
-	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic"},
+	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic", "load/turn"},
+	"load/turn":            {"lab/turns", "load/internal/cpu", "load/internal/pace", "load/schedule"},
+	"load/internal/cpu":    {},
 	"load/internal/cause":  {},
 	"load/internal/frames": {},
 	"load/internal/pace":   {},
-	"load/client":          {"load/internal/cause", "load/internal/frames", "load/internal/pace"},
+	"load/client":          {"load/internal/cause", "load/internal/cpu", "load/internal/frames", "load/internal/pace"},
 	"load/program":         {"load/internal/frames", "subject", "subject/guard"},
 	"load/engine":          {".", "load/http1"},
 	"load/foreign":         {".", "hist", "load", "load/http1", "load/scenario"},
@@ -49,9 +51,9 @@ var layers = map[string][]string{
 	"probe/published":      {".", "gctrace", "probe", "probe/kernel"},
 	"safe":                 {"."},
 	"store":                {".", "hist", "plan", "safe"},
-	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
+	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/cluster":          {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
-	"lab/cluster/agent":    {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "probe", "probe/goruntime", "probe/kernel"},
+	"lab/cluster/agent":    {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform":  {".", "lab", "load/traffic"},
 	"lab/cluster/kube":     {".", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject"},
 	"lab/cluster/wire":     {".", "hist", "lab/turns", "load", "load/traffic", "plan", "probe"},
@@ -177,7 +179,6 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
-	"load":     {20, 3100, "one runner for all loads, on two engines"},
 	".":        {22, 3600, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }

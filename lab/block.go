@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab/turns"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/turn"
 )
 
 // A block is the trials of one block that run side by side.
@@ -50,7 +51,7 @@ type besides struct {
 	block    *block
 	place    int    // in the order of launches
 	launched func() // lets the next be launched; may be called again
-	turn     *load.Turn
+	turn     *turn.Turn
 	turns    int // that the window had
 }
 
@@ -88,10 +89,10 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 }
 
 func (b *block) join(t *trial, place int) {
-	turn, launched := load.NewTurn(), make(chan struct{})
+	gate, launched := turn.New(), make(chan struct{})
 	t.beside = &besides{
-		block: b, place: place, turn: turn, launched: sync.OnceFunc(func() { close(launched) }),
-		Member: &turns.Member{Gate: turn, Follow: turn.Follow, Length: func() time.Duration { return b.length(t) }},
+		block: b, place: place, turn: gate, launched: sync.OnceFunc(func() { close(launched) }),
+		Member: &turns.Member{Gate: gate, Follow: gate.Follow, Length: func() time.Duration { return b.length(t) }},
 	}
 	b.rota.Join(t.beside.Member)
 	b.launched = append(b.launched, launched)

@@ -42,15 +42,15 @@ type loopOf struct {
 }
 
 func (l *loopOf) over(ctx context.Context, r *runner) bool {
-	return ctx.Err() != nil || l.until > 0 && r.turn.own(r.now()) >= l.until
+	return ctx.Err() != nil || l.until > 0 && r.turn.OwnAt(r.now()) >= l.until
 }
 
 // step plays one step that sends, when it is the run's turn.
 func (r *runner) step(ctx context.Context, c *client, s *scenario.Step, l *loopOf) (failed, over bool, err error) {
-	if !r.turn.begin(ctx) {
+	if !r.turn.Begin(ctx) {
 		return false, true, nil
 	}
-	defer r.turn.end()
+	defer r.turn.End()
 	if l.over(ctx, r) {
 		return false, true, nil
 	}
@@ -146,9 +146,9 @@ func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scena
 func (c *client) rest(ctx context.Context, s *scenario.Step, until time.Duration) {
 	d := s.RestTime(c.vars)
 	if until > 0 {
-		d = min(d, until-c.r.turn.own(c.r.now()))
+		d = min(d, until-c.r.turn.OwnAt(c.r.now()))
 	}
-	c.r.turn.rest(ctx, d)
+	c.r.turn.Rest(ctx, d)
 }
 
 // backOff makes a client rest after failures in a row.

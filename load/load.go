@@ -32,6 +32,7 @@ import (
 	"github.com/dynolab/dyno/load/scenario"
 	"github.com/dynolab/dyno/load/schedule"
 	"github.com/dynolab/dyno/load/traffic"
+	"github.com/dynolab/dyno/load/turn"
 )
 
 // Options are what a caller of [Run] may add. The zero value adds nothing.
@@ -53,11 +54,11 @@ type Options struct {
 	// the schedule counts from then, and closed clients wait for it. Several generators
 	// begin together by it.
 	At    func() time.Time
-	Part  Part      // of the load, which this generator sends
-	Meter *Meter    // if not nil, shows the run's progress
-	Dir   string    // working directory of the load's program; "" means dyno's
-	Log   io.Writer // takes what the load's program writes, from one goroutine at a time; may be nil
-	Turn  *Turn     // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
+	Part  Part       // of the load, which this generator sends
+	Meter *Meter     // if not nil, shows the run's progress
+	Dir   string     // working directory of the load's program; "" means dyno's
+	Log   io.Writer  // takes what the load's program writes, from one goroutine at a time; may be nil
+	Turn  *turn.Turn // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
 }
 
 // A Part is one generator's share of a load that several send. The zero value is the whole.
@@ -68,56 +69,6 @@ type Part struct {
 
 // of is the number of generators.
 func (p Part) of() int { return max(p.Of, 1) }
-
-// A Meter shows a run's progress to any goroutine. The zero value is ready. It
-// serves one run.
-type Meter struct {
-	Done   atomic.Int64 // measured requests that are over, failed ones included
-	Failed atomic.Int64 // measured requests that failed
-	Answer atomic.Int64 // mean time of an answer in the warm-up of a closed load, in nanoseconds; 0 if not known
-	phase  atomic.Value // a string
-	turn   *Turn        // of the run; set before it measures
-	window atomic.Pointer[window]
-}
-
-// A window is when a run began to measure, of its own time.
-type window struct {
-	clock
-	turn  *Turn
-	began time.Duration
-}
-
-// Phase is "setup", "warmup", "measure", "teardown", or what the caller entered;
-// "" before the run began.
-func (m *Meter) Phase() string {
-	phase, _ := m.phase.Load().(string)
-	return phase
-}
-
-// Enter sets the phase. Run enters its own phases; the caller enters those before and after.
-func (m *Meter) Enter(phase string) {
-	if phase == "measure" {
-		w := &window{turn: m.turn, clock: clock{time.Now()}}
-		if m.turn != nil {
-			w.clock = m.turn.clock
-		}
-		w.began = w.turn.own(w.now())
-		m.window.Store(w)
-	}
-	m.phase.Store(phase)
-}
-
-// In says in whose turns the run measures, before it does; nil is always. Run says it, too.
-func (m *Meter) In(t *Turn) { m.turn = t }
-
-// Own is how long the run has measured, of its own time (see [Turn]); 0 before it does.
-func (m *Meter) Own() time.Duration {
-	w := m.window.Load()
-	if w == nil {
-		return 0
-	}
-	return w.turn.own(w.now()) - w.began
-}
 
 // A run ends early after this many failures without a success. It also ends
 // when a service hangs: each client has timed out twice with no answer between,
@@ -146,7 +97,7 @@ type runner struct {
 	clients  []*client
 	rec      *recorder
 	meter    *Meter
-	turn     *Turn // nil: always open
+	turn     *turn.Turn // nil: always open
 	pacer    func(context.Context) pace.Pacer
 	options  Options
 
@@ -235,7 +186,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		r.scenario.Share(o.Part.Index, o.Part.Of)
 	}
 	if r.options = o; o.Turn != nil {
-		r.turn, r.clock, r.rec.turn = o.Turn, o.Turn.clock, o.Turn
+		r.turn, r.clock, r.rec.turn = o.Turn, clock{o.Turn.Zero}, o.Turn
 	}
 	if o.Scratch != nil {
 		r.rec.keepIn(o.Scratch, int64(cmp.Or(r.load.MaxRequestsKept, dyno.DefaultMaxRequestsKept)))
@@ -361,7 +312,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	twice := r.resent()
 	err := r.measure(ctx)
 	r.ended, r.complete = r.now(), err == nil
-	r.endedOwn = r.turn.own(r.ended)
+	r.endedOwn = r.turn.OwnAt(r.ended)
 	r.twice = r.resent() - twice
 	flipped()
 	r.cpu = max(share(), r.busiest) // more cores do not help a loop that is busy
@@ -418,11 +369,11 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 			c.rest(ctx, s, 0)
 			continue
 		}
-		if !r.turn.begin(ctx) {
+		if !r.turn.Begin(ctx) {
 			return nil
 		}
 		sent := c.send(ctx, s, s.Width())
-		r.turn.end()
+		r.turn.End()
 		for i, st := range sent {
 			o := &c.calls[i].out
 			switch {
@@ -448,7 +399,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, r.share(schedule.Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
 	}
-	until := r.turn.own(r.now()) + d
+	until := r.turn.OwnAt(r.now()) + d
 	err := r.loop(ctx, until, false)
 	if n := r.warm.Load(); n > 0 {
 		r.meter.Answer.Store(r.warmTook.Load() / n)
@@ -472,7 +423,7 @@ func (r *runner) measure(ctx context.Context) error {
 		}
 	}
 	d := time.Duration(r.load.Duration)
-	r.slot = r.turn.slot()
+	r.slot = r.turn.Slot()
 	if r.load.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {

@@ -122,7 +122,7 @@ func (ls *loops) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	addProcs(len(ls.all))
 	defer addProcs(-len(ls.all))
 	start := r.begins()
-	s, length = r.turn.layOut(s, start, length)
+	s, length = r.turn.LayOut(s, start, length)
 	src := &source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}
 	for _, c := range r.clients {
 		c.free.Reset(start)
@@ -233,7 +233,7 @@ func (l *loop) now() time.Duration { return l.ls.r.now() }
 func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 	runtime.LockOSThread()
 	unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	own := func() time.Duration { return l.ls.r.turn.own(l.now()) } // in which it has to keep the rate
+	own := func() time.Duration { return l.ls.r.turn.OwnAt(l.now()) } // in which it has to keep the rate
 	began, cpu := own(), timeOf(unix.RUSAGE_THREAD)
 	defer func() { l.share = float64(timeOf(unix.RUSAGE_THREAD)-cpu) / float64(max(own()-began, 1)) }()
 	l.ctx, l.src, l.measured, l.claimed, l.exhausted = ctx, src, measured, false, false

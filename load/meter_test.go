@@ -1,6 +1,7 @@
 package load
 
 import (
+	"github.com/dynolab/dyno/load/turn"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,8 +10,8 @@ import (
 // A meter counts the time in which a run measures, and of that only the run's own.
 func TestMeterOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		alone, turn := new(Meter), NewTurn()
-		beside := &Meter{turn: turn}
+		alone, gate := new(Meter), turn.New()
+		beside := &Meter{turn: gate}
 		wait := func(own, ofTurn time.Duration) {
 			t.Helper()
 			time.Sleep(time.Second)
@@ -20,17 +21,17 @@ func TestMeterOwn(t *testing.T) {
 		}
 		alone.Enter("warmup")
 		beside.Enter("warmup")
-		turn.Open()
+		gate.Open()
 		wait(0, 0)
-		turn.Shut(t.Context())
+		gate.Shut(t.Context())
 		alone.Enter("measure")
 		beside.Enter("measure")
 		wait(1*time.Second, 0)
-		turn.Open()
+		gate.Open()
 		wait(2*time.Second, 1*time.Second)
-		turn.Shut(t.Context())
+		gate.Shut(t.Context())
 		wait(3*time.Second, 1*time.Second)
-		turn.Open()
+		gate.Open()
 		wait(4*time.Second, 2*time.Second)
 	})
 }

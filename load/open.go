@@ -27,7 +27,7 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	pacer := r.pacer(ctx)
 	defer pacer.Close()
 	start := r.begins()
-	s, length = r.turn.layOut(s, start, length)
+	s, length = r.turn.LayOut(s, start, length)
 	src := &source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}
 	q := &pace.Queue{Schedule: src, Limit: src.limit, Now: r.now, Zero: r.zero, Pacer: pacer}
 	if measured {
@@ -67,8 +67,8 @@ func (r *runner) session(ctx context.Context, c *client, next pace.Due, measured
 		if !d.follows {
 			s = s.Pick(next.N, c.vars)
 		} else {
-			if d.at = r.turn.next(d.at); d.at > r.now() && r.turn.begin(ctx) {
-				r.turn.end()
+			if d.at = r.turn.Next(d.at); d.at > r.now() && r.turn.Begin(ctx) {
+				r.turn.End()
 				d.at = r.now()
 			}
 			d.free = d.at

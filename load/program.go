@@ -153,7 +153,7 @@ const (
 func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp time.Duration, measured bool) error {
 	r := d.r
 	start := r.begins()
-	s, length = r.turn.layOut(s, start, length)
+	s, length = r.turn.LayOut(s, start, length)
 	if d.measured = measured; measured {
 		r.rec.begin(start)
 	}
@@ -194,10 +194,10 @@ func (d *distant) closed(ctx context.Context, until time.Duration, measured bool
 		ph.Requests, ph.PerClient = int64(r.load.Requests), int64(r.load.RequestsPerClient)
 	}
 	d.Begin(ph)
-	detach := r.turn.attach(ctx, d.Program)
+	detach := r.turn.Attach(ctx, d.Program)
 	_, err := d.await(ctx, func(ctx context.Context) {
 		if until > 0 {
-			if r.turn.rest(ctx, until-r.turn.own(r.now())); ctx.Err() == nil {
+			if r.turn.Rest(ctx, until-r.turn.OwnAt(r.now())); ctx.Err() == nil {
 				d.Stop(false)
 			}
 		}
@@ -209,7 +209,7 @@ func (d *distant) closed(ctx context.Context, until time.Duration, measured bool
 // await waits for the end of a phase, while attend is at work, and ends it early if it has to.
 func (d *distant) await(ctx context.Context, attend func(context.Context)) (over frames.Over, err error) {
 	r := d.r
-	began := r.turn.own(r.now())
+	began := r.turn.OwnAt(r.now())
 	attended, cancel := context.WithCancel(ctx)
 	idle := make(chan struct{})
 	go func() { defer close(idle); attend(attended) }()
@@ -235,7 +235,7 @@ func (d *distant) await(ctx context.Context, attend func(context.Context)) (over
 			err = why
 		}
 	}
-	took := r.turn.own(r.now()) - began
+	took := r.turn.OwnAt(r.now()) - began
 	r.busiest = over.CPU.Seconds() / (max(took, 1).Seconds() * float64(max(d.Procs, 1)))
 	return over, err
 }

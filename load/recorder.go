@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load/requestlog"
 	"github.com/dynolab/dyno/load/scenario"
+	"github.com/dynolab/dyno/load/turn"
 )
 
 // due is when a request was due, and when its client would have been free for it, as pace.Free has it.
@@ -33,7 +34,7 @@ type recorder struct {
 	zeroOwn  time.Duration // the same, of the run's own time
 	deadline time.Duration // latency beyond which a request is overdue; never if the load has none
 	until    time.Duration // end of a closed load with a duration, of the run's own time
-	turn     *Turn
+	turn     *turn.Turn
 	shards   []*shard
 	keeper   *requestlog.Log // nil if requests are not kept
 }
@@ -119,7 +120,7 @@ func (r *recorder) tally(t scenario.Tally) int {
 }
 
 // begin begins the window.
-func (r *recorder) begin(now time.Duration) { r.zero, r.zeroOwn = now, r.turn.own(now) }
+func (r *recorder) begin(now time.Duration) { r.zero, r.zeroOwn = now, r.turn.OwnAt(now) }
 
 func (r *recorder) shard(client int) *shard { return r.shards[client%len(r.shards)] }
 
@@ -223,8 +224,8 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	s.out += o.out
 	s.messages += o.messages
 	s.last = max(s.last, o.done)
-	away := s.rec.turn.offset(o.done)
-	s.own.first = min(s.own.first, d.at-s.rec.turn.offset(d.at))
+	away := s.rec.turn.Offset(o.done)
+	s.own.first = min(s.own.first, d.at-s.rec.turn.Offset(d.at))
 	s.own.last = max(s.own.last, o.done-away)
 	inTime, portion := o.done-away <= s.rec.until, s.portion(o)
 	if inTime {
@@ -270,7 +271,7 @@ func (s *shard) portion(o *outcome) float64 {
 	if s.rec.open || o.done <= o.sent {
 		return 1
 	}
-	return s.rec.turn.overlap(o.sent, o.done)
+	return s.rec.turn.Overlap(o.sent, o.done)
 }
 
 func (s *shard) addOpen(d due, o *outcome) {
@@ -281,7 +282,7 @@ func (s *shard) addOpen(d due, o *outcome) {
 		return
 	}
 	s.late.Add(o.sent - d.start())
-	at, sent := s.rec.turn.own(d.at), s.rec.turn.own(o.sent)
+	at, sent := s.rec.turn.OwnAt(d.at), s.rec.turn.OwnAt(o.sent)
 	if d.free > d.at {
 		s.waited++
 		s.lag = max(s.lag, sent-at)

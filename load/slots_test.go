@@ -17,18 +17,19 @@ import (
 	"github.com/dynolab/dyno/hist"
 	rota "github.com/dynolab/dyno/lab/turns"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/turn"
 )
 
 // beside plays loads in turns by the clock as a block does: all are awaited before the set-up, the
 // window and its end.
-func beside(ctx context.Context, seed uint64, turn time.Duration, plays ...func(o Options) (*Record, error)) (recs []*Record, errs []error) {
+func beside(ctx context.Context, seed uint64, length time.Duration, plays ...func(o Options) (*Record, error)) (recs []*Record, errs []error) {
 	r := rota.New(seed)
-	r.ByClock(turn)
+	r.ByClock(length)
 	recs, errs = make([]*Record, len(plays)), make([]error, len(plays))
 	var members []*rota.Member
-	var gates []*Turn
+	var gates []*turn.Turn
 	for range plays {
-		gate := NewTurn()
+		gate := turn.New()
 		m := &rota.Member{Gate: gate, Follow: gate.Follow}
 		r.Join(m)
 		members, gates = append(members, m), append(gates, gate)
@@ -151,54 +152,6 @@ func stallBlock(t *testing.T, l dyno.Load, turn time.Duration, seed uint64, sum 
 // short reports whether the turns are said to be.
 func short(rec *Record) bool {
 	return slices.ContainsFunc(rec.Warnings, func(w dyno.Warning) bool { return w.Kind == dyno.WarnTurns })
-}
-
-// Own time and the clock are each other's inverse within slots; between them own time stands still.
-func TestSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turn := NewTurn()
-		turn.Open()
-		time.Sleep(300 * time.Millisecond)
-		turn.Shut(t.Context())
-		time.Sleep(time.Second)
-		start := time.Now()
-		turn.follow(50*time.Millisecond, func(n int) time.Time { // of two in turns: 0, 165, 220, 385 ms
-			return start.Add(time.Duration((n*2+n%2)*55) * time.Millisecond)
-		})
-		for _, c := range []struct{ at, own, wait time.Duration }{ // ms since the start
-			{0, 0, 0}, {49, 49, 0}, {50, 50, 115}, {164, 50, 1}, {165, 50, 0}, {200, 85, 0}, {219, 100, 1}, {220, 100, 0}, {270, 150, 115},
-		} {
-			at := start.Sub(turn.zero) + c.at*time.Millisecond
-			if own := turn.own(at) - 300*time.Millisecond; own != c.own*time.Millisecond {
-				t.Errorf("own time at %dms is %v, want %dms", c.at, own, c.own)
-			}
-			if wait := turn.slots.wait(at); wait != c.wait*time.Millisecond {
-				t.Errorf("at %dms a slot is %v away, want %dms", c.at, wait, c.wait)
-			}
-			if c.wait == 0 {
-				if back := turn.slots.at(turn.own(at)); back != at {
-					t.Errorf("own time of %v comes at %v", at, back)
-				}
-			}
-		}
-		time.Sleep(60 * time.Millisecond)
-		if began := time.Now(); !turn.begin(t.Context()) || time.Since(began) != 105*time.Millisecond {
-			t.Errorf("a step waited %v for the turn, want 105ms", time.Since(began))
-		}
-		turn.end()
-		ctx, cancel := context.WithTimeout(t.Context(), 51*time.Millisecond)
-		defer cancel()
-		time.Sleep(50 * time.Millisecond)
-		if turn.begin(ctx) {
-			t.Error("a step begins between slots")
-		}
-		own := turn.Own()
-		turn.Open() // own time goes on from there
-		time.Sleep(time.Second)
-		if got := turn.Own(); got != own+time.Second {
-			t.Errorf("own time is %v, want %v", got, own+time.Second)
-		}
-	})
 }
 
 // Turns are short for a service that takes more than a tenth of them, and what is late for want of

@@ -9,9 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func cpuTime() time.Duration { return timeOf(unix.RUSAGE_SELF) }
-
-// timeOf is the CPU time of this process or thread, as getrusage(2) has them.
+// timeOf is the CPU time of this process or a part of it, as getrusage(2) has them.
 func timeOf(who int) time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(who, &u) != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Gate lets a load send only while it is open: load.Turn.
+// A Gate lets a load send only while it is open: turn.Turn.
 type Gate interface {
 	Open()
 	Shut(ctx context.Context) // returns when the last request is over
@@ -37,7 +37,7 @@ type Member struct {
 	// Length is how long the member's turns should be at least, as far as it knows. A round has
 	// the longest for all: turns of one length meet the same machine.
 	Length func() time.Duration
-	// Follow tells the gate its turns by the clock, before the first of them: load.Turn.Follow. Gate
+	// Follow tells the gate its turns by the clock, before the first of them: turn.Turn.Follow. Gate
 	// is not called then.
 	Follow func(Table)
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynolab/dyno/load/internal/cpu"
 	"github.com/dynolab/dyno/load/internal/frames"
 	"github.com/dynolab/dyno/load/internal/pace"
 )
@@ -36,7 +37,7 @@ func (p *program) newPhase(of frames.Phase) *phase {
 // play plays the phase to its end and says so.
 func (ph *phase) play() {
 	p := ph.p
-	cpu := cpuTime()
+	began := cpu.Time()
 	pacer := pace.New(ph.ctx)
 	q := &pace.Queue{Schedule: ph.due, Limit: ph.Limit, Zero: p.zero, Now: p.now, Pacer: pacer}
 	var all sync.WaitGroup
@@ -57,7 +58,7 @@ func (ph *phase) play() {
 	pacer.Close()
 	ph.cancel()
 	p.flush()
-	p.send(frames.JSON(frames.KindPhase, frames.Over{Taken: ph.due.taken, CPU: cpuTime() - cpu}))
+	p.send(frames.JSON(frames.KindPhase, frames.Over{Taken: ph.due.taken, CPU: cpu.Time() - began}))
 }
 
 // stop lets nothing begin any more, and may cancel what is under way.

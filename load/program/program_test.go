@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/load/internal/frames"
 	"github.com/dynolab/dyno/load/program"
 	"github.com/dynolab/dyno/load/schedule"
+	"github.com/dynolab/dyno/load/turn"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
@@ -248,7 +249,7 @@ func TestUnsent(t *testing.T) {
 
 // While the turn is shut nothing begins, and it is no time of the load.
 func TestTurns(t *testing.T) {
-	turn := load.NewTurn()
+	gate := turn.New()
 	meter := new(load.Meter)
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -267,13 +268,13 @@ func TestTurns(t *testing.T) {
 			case <-time.After(30 * time.Millisecond):
 			}
 			from := time.Now()
-			turn.Open()
+			gate.Open()
 			time.Sleep(30 * time.Millisecond)
-			turn.Shut(t.Context())
+			gate.Shut(t.Context())
 			spans = append(spans, span{from, time.Now()})
 		}
 	})
-	rec, err := run(t, t.Context(), "slow", dyno.Load{Concurrency: 2, Duration: second / 2}, load.Options{Turn: turn, Meter: meter, Scratch: f,
+	rec, err := run(t, t.Context(), "slow", dyno.Load{Concurrency: 2, Duration: second / 2}, load.Options{Turn: gate, Meter: meter, Scratch: f,
 		Begin: func(context.Context) error { return nil }, End: func() {}})
 	close(done)
 	turning.Wait()

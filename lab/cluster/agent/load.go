@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/lab/cluster/wire"
 	"github.com/dynolab/dyno/lab/turns"
 	"github.com/dynolab/dyno/load"
+	"github.com/dynolab/dyno/load/turn"
 )
 
 const progressEvery = 250 * time.Millisecond
@@ -38,8 +39,8 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 		}
 		defer o.Scratch.Close()
 	}
-	turn := follow(nil, j.Turns)
-	o.Turn = turn
+	gate := follow(nil, j.Turns)
+	o.Turn = gate
 	var began time.Time
 	throttled := 0.0
 	o.Begin = func(ctx context.Context) error {
@@ -52,7 +53,7 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 			return err
 		}
 		began = wire.Local(m.Begin.At)
-		follow(turn, m.Begin.Turns)
+		follow(gate, m.Begin.Turns)
 		throttled = throttledSeconds()
 		return nil
 	}
@@ -65,8 +66,8 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 		if s.Send(&wire.Message{Ended: true}) != nil {
 			return
 		}
-		if _, err := s.await(ctx, func(m *wire.Message) bool { return m.Finish }); err == nil && turn != nil {
-			turn.Open() // for the teardown
+		if _, err := s.await(ctx, func(m *wire.Message) bool { return m.Finish }); err == nil && gate != nil {
+			gate.Open() // for the teardown
 		}
 	}
 	defer s.beat(progressEvery, func() *wire.Message {
@@ -88,17 +89,17 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 }
 
 // follow lets a load take turns by a table of the agent's clock.
-func follow(turn *load.Turn, t *turns.Table) *load.Turn {
+func follow(gate *turn.Turn, t *turns.Table) *turn.Turn {
 	if t == nil {
-		return turn
+		return gate
 	}
-	if turn == nil {
-		turn = load.NewTurn()
+	if gate == nil {
+		gate = turn.New()
 	}
 	local := *t
 	local.Start = wire.Local(t.Start)
-	turn.Follow(local)
-	return turn
+	gate.Follow(local)
+	return gate
 }
 
 func (s *session) await(ctx context.Context, is func(*wire.Message) bool) (*wire.Message, error) {

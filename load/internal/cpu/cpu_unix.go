@@ -1,14 +1,14 @@
 //go:build unix
 
-package client
+package cpu
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is this process's CPU time so far; 0 if it is not known.
-func cpuTime() time.Duration {
+// Time is this process's CPU time so far; 0 if it is not known.
+func Time() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,4 +1,4 @@
-package load
+package turn
 
 import (
 	"sort"
@@ -22,7 +22,7 @@ type slots struct {
 	begins []time.Duration // when the first slots begin, on that clock
 }
 
-// begin returns when slot n begins.
+// Begin returns when slot n begins.
 func (s *slots) begin(n int) time.Duration {
 	for len(s.begins) <= n {
 		s.begins = append(s.begins, s.place(len(s.begins)).Sub(s.zero))
@@ -30,14 +30,14 @@ func (s *slots) begin(n int) time.Duration {
 	return s.begins[n]
 }
 
-// slot returns the last slot that has begun, -1 before the first.
+// Slot returns the last slot that has begun, -1 before the first.
 func (s *slots) slot(at time.Duration) int {
 	for s.begin(len(s.begins)) <= at {
 	}
 	return sort.Search(len(s.begins), func(n int) bool { return s.begins[n] > at }) - 1
 }
 
-// own is the run's own time at a moment.
+// OwnAt is the run's own time at a moment.
 func (s *slots) own(at time.Duration) time.Duration {
 	n := s.slot(at)
 	if n < 0 {
@@ -66,19 +66,19 @@ func (s *slots) wait(at time.Duration) time.Duration {
 func (t *Turn) follow(length time.Duration, place func(n int) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.slots = &slots{before: t.ownAt(t.now()), length: length, place: place, zero: t.zero}
+	t.slots = &slots{before: t.ownAt(t.now()), length: length, place: place, zero: t.Zero}
 	if t.open != nil {
 		close(t.open)
 		t.open = nil
 	}
 }
 
-// layOut puts a schedule of the run's own time on the clock, both since start, and its length.
-func (t *Turn) layOut(s schedule.Times, start, length time.Duration) (schedule.Times, time.Duration) {
+// LayOut puts a schedule of the run's own time on the clock, both since start, and its length.
+func (t *Turn) LayOut(s schedule.Times, start, length time.Duration) (schedule.Times, time.Duration) {
 	if t == nil {
 		return s, length
 	}
-	own := t.own(start)
+	own := t.OwnAt(start)
 	on := func(d time.Duration) time.Duration {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -100,8 +100,8 @@ func (t *Turn) layOut(s schedule.Times, start, length time.Duration) (schedule.T
 	return laid, length
 }
 
-// slot is the length of turns by the clock, 0 of others.
-func (t *Turn) slot() time.Duration {
+// Slot is the length of turns by the clock, 0 of others.
+func (t *Turn) Slot() time.Duration {
 	if t == nil {
 		return 0
 	}

@@ -1,4 +1,6 @@
-package load
+// Package turn lets the requests of a load begin only while it is the load's turn, and knows which time
+// is the load's own.
+package turn
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"time"
 
 	rota "github.com/dynolab/dyno/lab/turns"
+	"github.com/dynolab/dyno/load/internal/cpu"
 	"github.com/dynolab/dyno/load/internal/pace"
 )
 
@@ -18,7 +21,7 @@ import (
 // care: a closed load's turn ends with its last answer, and an open load's goes by the clock
 // (Follow), which no answer moves.
 type Turn struct {
-	clock
+	Zero time.Time // of the clock on which moments of the turn are
 
 	mu    sync.Mutex
 	slots *slots        // nil unless turns go by the clock
@@ -32,22 +35,22 @@ type Turn struct {
 	cpuAway, cpuShut time.Duration // likewise, of this process's CPU time
 
 	gating sync.Mutex // of the order of what far is told
-	far    gate       // where requests begin, if that is in another process; else nil
+	far    Gate       // where requests begin, if that is in another process; else nil
 }
 
-// A gate is where the requests of a closed load's phase begin, in another process. It begins shut.
-type gate interface {
+// A Gate is where the requests of a closed load's phase begin, in another process. It begins shut.
+type Gate interface {
 	Gate(open bool)
 	Drained(ctx context.Context) // waits, after it was shut, until no request is under way
 }
 
-// attach lets the turn's requests begin at a gate until detach is called.
-func (t *Turn) attach(ctx context.Context, g gate) (detach func()) {
+// Attach lets the turn's requests begin at a gate until detach is called.
+func (t *Turn) Attach(ctx context.Context, g Gate) (detach func()) {
 	if t == nil {
 		g.Gate(true)
 		return func() {}
 	}
-	if t.slot() > 0 {
+	if t.Slot() > 0 {
 		return t.drive(ctx, g)
 	}
 	t.gating.Lock()
@@ -67,7 +70,7 @@ func (t *Turn) attach(ctx context.Context, g gate) (detach func()) {
 }
 
 // drive opens and shuts a gate by the clock.
-func (t *Turn) drive(ctx context.Context, g gate) (stop func()) {
+func (t *Turn) drive(ctx context.Context, g Gate) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var driving sync.WaitGroup
 	driving.Go(func() {
@@ -87,14 +90,16 @@ func (t *Turn) drive(ctx context.Context, g gate) (stop func()) {
 			if wait > 0 {
 				end = now + wait
 			}
-			p.Wait(ctx, t.at(end))
+			p.Wait(ctx, t.Zero.Add(end))
 		}
 	})
 	return func() { cancel(); driving.Wait() }
 }
 
-// NewTurn returns a Turn that is shut.
-func NewTurn() *Turn { return &Turn{clock: clock{time.Now()}, open: make(chan struct{})} }
+// New returns a Turn that is shut.
+func New() *Turn { return &Turn{Zero: time.Now(), open: make(chan struct{})} }
+
+func (t *Turn) now() time.Duration { return time.Since(t.Zero) }
 
 // Open begins a turn, which lasts until Shut.
 func (t *Turn) Open() {
@@ -117,7 +122,7 @@ func (t *Turn) resume() {
 		return
 	}
 	t.away += t.now() - t.shut
-	t.cpuAway += cpuTime() - t.cpuShut
+	t.cpuAway += cpu.Time() - t.cpuShut
 	close(t.open)
 	t.open = nil
 }
@@ -150,10 +155,10 @@ func (t *Turn) Shut(ctx context.Context) {
 }
 
 // over notes when the turn ended. mu is held.
-func (t *Turn) over() { t.shut, t.cpuShut = t.now(), cpuTime() }
+func (t *Turn) over() { t.shut, t.cpuShut = t.now(), cpu.Time() }
 
-// begin waits for the turn and says that a step is under way, unless ctx ends before.
-func (t *Turn) begin(ctx context.Context) bool {
+// Begin waits for the turn and says that a step is under way, unless ctx ends before.
+func (t *Turn) Begin(ctx context.Context) bool {
 	for t != nil {
 		t.mu.Lock()
 		open, wait := t.open, time.Duration(0)
@@ -182,8 +187,8 @@ func (t *Turn) begin(ctx context.Context) bool {
 	return true
 }
 
-// end says that a step is over.
-func (t *Turn) end() {
+// End says that a step is over.
+func (t *Turn) End() {
 	if t == nil {
 		return
 	}
@@ -199,8 +204,8 @@ func (t *Turn) end() {
 	}
 }
 
-// own is the run's own time at a moment of this turn or, while the turn is shut, of its end.
-func (t *Turn) own(at time.Duration) time.Duration {
+// OwnAt is the run's own time at a moment of this turn or, while the turn is shut, of its end.
+func (t *Turn) OwnAt(at time.Duration) time.Duration {
 	if t == nil {
 		return at
 	}
@@ -221,25 +226,25 @@ func (t *Turn) ownAt(at time.Duration) time.Duration {
 }
 
 // Own is how long the run's turns have lasted so far.
-func (t *Turn) Own() time.Duration { return t.own(t.now()) }
+func (t *Turn) Own() time.Duration { return t.OwnAt(t.now()) }
 
-// spent is the run's own time and this process's CPU time in it; both are all there is where
+// Spent is the run's own time and this process's CPU time in it; both are all there is where
 // turns go by the clock, as answers come between them.
-func (t *Turn) spent() (own, cpu time.Duration) {
+func (t *Turn) Spent() (own, used time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch now := t.now(); {
 	case t.slots != nil:
-		return now, cpuTime()
+		return now, cpu.Time()
 	case t.open != nil && t.busy == 0:
 		return t.shut - t.away, t.cpuShut - t.cpuAway
 	default:
-		return now - t.away, cpuTime() - t.cpuAway
+		return now - t.away, cpu.Time() - t.cpuAway
 	}
 }
 
-// offset is what own subtracts at a moment while a step is under way.
-func (t *Turn) offset(at time.Duration) time.Duration {
+// Offset is what own subtracts at a moment while a step is under way.
+func (t *Turn) Offset(at time.Duration) time.Duration {
 	if t == nil {
 		return 0
 	}
@@ -251,9 +256,9 @@ func (t *Turn) offset(at time.Duration) time.Duration {
 	return t.away
 }
 
-// overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for
+// Overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for
 // their last answer.
-func (t *Turn) overlap(from, to time.Duration) float64 {
+func (t *Turn) Overlap(from, to time.Duration) float64 {
 	if t == nil {
 		return 1
 	}
@@ -265,8 +270,8 @@ func (t *Turn) overlap(from, to time.Duration) float64 {
 	return float64(t.slots.own(to)-t.slots.own(from)) / float64(to-from)
 }
 
-// next is the first moment from at on that lies in a turn, of those that go by the clock.
-func (t *Turn) next(at time.Duration) time.Duration {
+// Next is the first moment from at on that lies in a turn, of those that go by the clock.
+func (t *Turn) Next(at time.Duration) time.Duration {
 	if t == nil {
 		return at
 	}
@@ -278,18 +283,18 @@ func (t *Turn) next(at time.Duration) time.Duration {
 	return at + t.slots.wait(at)
 }
 
-// rest waits for d of the run's own time, unless ctx ends before.
-func (t *Turn) rest(ctx context.Context, d time.Duration) {
+// Rest waits for d of the run's own time, unless ctx ends before.
+func (t *Turn) Rest(ctx context.Context, d time.Duration) {
 	if t == nil {
 		pace.Timer{}.Wait(ctx, time.Now().Add(d))
 		return
 	}
-	for until := t.own(t.now()) + d; ctx.Err() == nil; {
-		left := until - t.own(t.now())
-		if left <= 0 || !t.begin(ctx) {
+	for until := t.OwnAt(t.now()) + d; ctx.Err() == nil; {
+		left := until - t.OwnAt(t.now())
+		if left <= 0 || !t.Begin(ctx) {
 			return
 		}
-		t.end() // who rests holds no turn up
+		t.End() // who rests holds no turn up
 		pace.Timer{}.Wait(ctx, time.Now().Add(left))
 	}
 }

@@ -20,27 +20,26 @@ import (
 )
 
 const schema = `
-PRAGMA journal_mode = WAL;
 CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
 WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 1000) INSERT INTO account SELECT id, 0 FROM n;`
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:5432", "where to listen")
 	dir := flag.String("dir", ".", "where to keep the database")
+	journal := flag.String("journal", "wal", "of the database: wal, or delete")
 	flag.Parse()
-	file := filepath.Join(*dir, "bank.db")
-	if err := run(*addr, file); err != nil {
+	if err := run(*addr, filepath.Join(*dir, "bank.db"), *journal); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(addr, file string) error {
+func run(addr, file, journal string) error {
 	first, err := open(file)
 	if err != nil {
 		return err
 	}
 	defer first.Close()
-	if err := first.db.Exec(schema); err != nil {
+	if err := first.db.Exec("PRAGMA journal_mode = " + sqlite3.Quote(journal) + ";" + schema); err != nil {
 		return fmt.Errorf("make %s: %w", file, err)
 	}
 	server, err := wire.NewServer(prepare, wire.Logger(slog.New(slog.NewTextHandler(io.Discard, nil))),

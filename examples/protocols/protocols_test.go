@@ -56,7 +56,7 @@ type result struct {
 func dyno(t *testing.T, dir string, args ...string) ([]result, string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command(program, append(args, "--out", out)...)
+	cmd := exec.Command(program, append([]string{args[0], "--out", out}, args[1:]...)...)
 	cmd.Dir = dir
 	said, err := cmd.CombinedOutput()
 	if err != nil {
@@ -108,6 +108,7 @@ func TestExamples(t *testing.T) {
 		{"grpc", nil}, {"websocket", nil}, {"queue", []string{"consumed", "stored"}}, {"sql", []string{"add", "read"}}, {"http3", nil},
 	} {
 		t.Run(example.dir, func(t *testing.T) {
+			t.Parallel()
 			results, out := dyno(t, example.dir, "run", "-f", "dyno.yaml", "--repeat", "1", "-d", "1s", "-w", "0s")
 			if len(results) != 2 {
 				t.Fatalf("%d results of two settings", len(results))
@@ -127,6 +128,7 @@ func TestExamples(t *testing.T) {
 
 // TestLoad loads a service that runs already: a stream of messages for each request.
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	service := filepath.Join(t.TempDir(), "service.exe")
 	if out, err := exec.Command("go", "build", "-o", service, "./grpc").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

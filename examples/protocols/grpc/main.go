@@ -65,8 +65,9 @@ func (s *service) Each(c *chain.Chain, stream grpc.ServerStreamingServer[chain.S
 
 // extend is the sum that is n sums after one.
 func extend(from []byte, n int) []byte {
+	var sum [sha256.Size]byte
 	for range n {
-		sum := sha256.Sum256(from)
+		sum = sha256.Sum256(from)
 		from = sum[:]
 	}
 	return from

@@ -159,3 +159,18 @@ func TestLoad(t *testing.T) {
 	}
 	check(t, &results[0], "each", "first sum")
 }
+
+// TestRecipe finds the program of doc/recipes.md here, where it is compiled and run.
+func TestRecipe(t *testing.T) {
+	recipes, err := os.ReadFile("../../doc/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(recipes), "## Any protocol")
+	_, program, _ = strings.Cut(program, "```go\n")
+	program, _, found := strings.Cut(program, "```\n")
+	source, err := os.ReadFile("sql/loadtest/main.go")
+	if err != nil || !found || !strings.HasSuffix(string(source), program) {
+		t.Errorf("the program of doc/recipes.md is not the end of sql/loadtest/main.go (%v):\n%s", err, program)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -69,11 +70,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
 		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
-			built, err := builder.Build(ctx, programOf(l.Program, dir))
-			if err != nil {
-				return "", err
-			}
-			return built.Path, nil
+			return buildProgram(ctx, builder, l, dir, nil)
 		},
 		Tool:    subject.RunTool,
 		Probe:   ProbeNamed,
@@ -83,6 +80,41 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		CPU:     kernel.CPU,
 	}}
 	return l, builder.Close, nil
+}
+
+// Programs builds the programs of loads with some variables of the environment. After release nothing
+// of it is left.
+func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Load, dir string) (path string, err error), release func() error) {
+	var mu sync.Mutex
+	var b *subject.Builder // made when it is needed
+	build = func(ctx context.Context, l dyno.Load, dir string) (path string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if b == nil {
+			if b, err = subject.NewBuilder(""); err != nil {
+				return "", err
+			}
+		}
+		return buildProgram(ctx, b, l, dir, env)
+	}
+	return build, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if b == nil {
+			return nil
+		}
+		return b.Close()
+	}
+}
+
+func buildProgram(ctx context.Context, b *subject.Builder, l dyno.Load, dir string, env map[string]string) (path string, err error) {
+	s := programOf(l.Program, dir)
+	s.Env = env
+	built, err := b.Build(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return built.Path, nil
 }
 
 // programOf says how a load's program is built: a package, a version of one, or nothing if it is an

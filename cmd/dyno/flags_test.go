@@ -117,7 +117,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	ofBench.define(benchSet)
-	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
+	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "program": "load-program", "use": "probe", "limits": "limit"}
 	none := []string{
 		"subject", "load", "probes", "client", "bench", // their keys have
 		"packages",

@@ -39,7 +39,7 @@ func TestMachineStall(t *testing.T) {
 func TestMachineSlowdown(t *testing.T) {
 	repo := twoRevisions(t)
 	_, out := dyno(t, filepath.Join(repo, "grpc"), "run", ".", "--vary", "rev=HEAD~1,HEAD", "--load-program", "./loadtest", "--load-arg=-length", "--load-arg=10000",
-		"-c", "4", "-d", "3s", "--profile", "cpu", "--profile-repeat", "15", "--", "-addr", "{{.Addr}}")
+		"-c", "4", "-d", "4s", "--repeat", "10", "--profile", "cpu", "--profile-repeat", "15", "--", "-addr", "{{.Addr}}")
 	type place struct{ Func string }
 	var summary struct {
 		Settings []struct {

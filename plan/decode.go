@@ -201,6 +201,11 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			*to = new(dyno.Kubernetes)
 			d.mapping(n, d.keys(*to))
 		}
+	case **dyno.Recording:
+		return func(n ast.Node) {
+			*to = new(dyno.Recording)
+			d.mapping(n, d.keys(*to))
+		}
 	case *dyno.Subject:
 		return func(n ast.Node) { d.subject(n, to) }
 	case *dyno.Load:
@@ -244,7 +249,7 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			}
 		}
 	case *string:
-		if key == "body_file" || key == "targets" {
+		if key == "body_file" || key == "targets" || key == "replay" {
 			return func(n ast.Node) { *to = d.pathTo(n) }
 		}
 	}

@@ -54,6 +54,12 @@ func TestLoadFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := dyno.Fraction(0)
+	log := `x - - [25/Nov/2026:09:00:01.5 +0000] "GET /a HTTP/1.1" 200 5` + "\n" + `x - - [25/Nov/2026:09:00:03 +0000] "GET /a?b HTTP/1.1" 200 5` + "\n"
+	for name, text := range map[string]string{"access.log": log, "empty.log": ""} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		name, plan string
 		args       []string
@@ -73,6 +79,9 @@ func TestLoadFlags(t *testing.T) {
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", Body: "b"}}}}},
 		{"a file", "load: {body: x}", []string{"--body", "@b.json"},
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", BodyFile: filepath.Join(here, "b.json")}}}}},
+		{"a replay instead of steps and a rate", "load: {rate: 5/s, arrival: poisson, duration: 5s, path: /a}", []string{"--replay", "access.log", "--speed", "2x", "-c", "3"},
+			dyno.Load{Duration: 5e9, Concurrency: 3, Replay: filepath.Join(here, "access.log"), Speed: 2,
+				Recording: &dyno.Recording{Bytes: 122, Requests: 2, Length: 1502e6, Peak: 10}}},
 		{"secure again", "load: {insecure: true}", []string{"-k=false"}, dyno.Load{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,6 +103,19 @@ func TestLoadFlags(t *testing.T) {
 		{"--command wrk --deadline 30ms", "load has command and deadline"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},
+		{"--replay access.log -r 5", "load has replay and rate"},
+		{"--replay access.log --arrival poisson", "load has replay and arrival"},
+		{"--replay access.log --targets t.txt", "load has replay and targets"},
+		{"--replay access.log -X POST", "load has replay and client"},
+		{"--replay access.log --data a=a.csv", "load has replay and data"},
+		{"--replay access.log --command wrk", "load has command and replay"},
+		{"--replay access.log --speed fast", "bad speed"},
+		{"--replay access.log --speed 0", "bad speed"},
+		{"--replay access.log -n 3", "access.log has 2 requests that can be sent, not 3"},
+		{"--replay empty.log", "replay " + filepath.Join(here, "empty.log") + ": it is empty"},
+		{"--replay no.log", "no such file"},
+		{"--speed 2", "speed is that of a replay"},
+		{"--replay-secrets", "replay_secrets needs a replay"},
 	} {
 		args := strings.Fields(c.args)
 		for i := range args {
@@ -124,7 +146,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
-	watched := []string{"pid", "process", "none", "more"} // what dyno watch is told on its command line, or --resume --more, and a run's plan lacks
+	watched := []string{"pid", "process", "none", "more", "recording"} // what dyno watch is told on its command line, or --resume --more, or what dyno writes, and a run's plan lacks
 	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {
@@ -150,7 +172,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 func TestInitPlanComments(t *testing.T) {
 	_, load, _ := strings.Cut(initPlan, "\nload:\n")
 	load, _, _ = strings.Cut(load, "\nprobes:\n")
-	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5"} // what a key needs beside it
+	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5", "speed": "replay: x", "replay_secrets": "replay: x"} // what a key needs beside it
 	var client []string
 	for _, line := range strings.Split(load, "\n") {
 		line, comment := strings.CutPrefix(line, "  # ")

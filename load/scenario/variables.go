@@ -14,6 +14,7 @@ import (
 // Vars are one client's variables, for one goroutine at a time.
 type Vars struct {
 	n, client int
+	number    int // of the recorded request that is sent next
 	captured  map[string]string
 	rows      [][]string // the loop's row of each table; see tables.take
 	tables    *tables    // may be nil

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/traffic"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/safe"
 )
@@ -137,7 +138,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 			}
 		}
 	}
-	return e, nil
+	return e, p.Check(e, func(e *dyno.Experiment) error { return traffic.Note(&e.Load) })
 }
 
 // LoadFlags are those of a load, for run and load alike. The order matters: what
@@ -149,6 +150,14 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
 		return nil
 	})
+	p.Flag(fs, "replay", "", "file", "recording whose requests and times are the load: access log, HAR file or GoReplay's .gor", func(e *dyno.Experiment, v string) (err error) {
+		l := &e.Load
+		l.Rate, l.Arrival, l.RequestsPerClient, l.Targets, l.Client, l.Data, l.Recording = nil, "", 0, "", dyno.Client{}, nil, nil
+		l.Replay, err = filepath.Abs(v)
+		return err
+	})
+	p.Key(fs, "speed", "", "x", "load.speed", "how much faster than recorded a replay is (default 1)")
+	p.Key(fs, "replay-secrets", "", "bool", "load.replay_secrets", "send headers of the recording that look secret, such as Authorization and Cookie")
 	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "number of clients; with a rate, most connections (default 10, with a rate 256)")
 	p.Flag(fs, "rate", "r", "rate", "open load: rate at which requests are due, such as 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
 		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {

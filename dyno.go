@@ -221,6 +221,8 @@ func (l Load) String() string {
 func (l *Load) opened(much, warm string) string {
 	what, most, due := "requests", fmt.Sprintf("at most %d connections", l.Concurrency), "when a request was due"
 	switch {
+	case l.Program != "":
+		most = fmt.Sprintf("at most %d clients", l.Concurrency)
 	case l.Session():
 		what, most = "sessions", fmt.Sprintf("at most %d clients", l.Concurrency)
 		due = "when a session was due, of its later steps from when the one before ended"

@@ -86,7 +86,7 @@ func (r *runner) due() string {
 
 // player is what an open load needs a free one of.
 func (r *runner) player() string {
-	if r.load.Session() {
+	if r.load.Session() || r.distant != nil {
 		return "client"
 	}
 	return "connection"

@@ -246,7 +246,8 @@ func (r *runner) players() int {
 
 func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error) {
 	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || (u.Path != "" && u.Path != "/") {
+	ours := l.Program != "" || err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	if err != nil || u.Host == "" || !ours || u.Path != "" && u.Path != "/" {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}

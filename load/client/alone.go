@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/dynolab/dyno/load/internal/cause"
 	"github.com/dynolab/dyno/load/internal/frames"
 )
 
@@ -30,29 +32,36 @@ func alone(open Opener) error {
 	}
 	ph := p.newPhase(frames.Phase{})
 	ph.ctx = ctx
-	c.do(ph, -1)
+	failed := c.do(ph, -1)
 	for ph.pending.Load() > 0 {
 		time.Sleep(time.Millisecond)
 		c.expire(p.now())
 	}
-	name := func(in map[string]uint16, number uint16) string {
-		for text, n := range in {
-			if n == number {
-				return text
-			}
-		}
-		return ""
-	}
 	for _, m := range records {
-		outcome := "ok"
-		switch m.Kind {
-		case 0:
-		case frames.NoTime:
-			outcome = "timeout"
-		default:
-			outcome = name(p.names.kinds, m.Kind)
+		what := nameOf(p.names.steps, m.Step)
+		if m.Flags&frames.Mark != 0 {
+			what = "  mark " + what
 		}
-		fmt.Printf("%-20s %12v  %s\n", name(p.names.steps, m.Step), m.Done-m.Due, outcome)
+		fmt.Printf("%-20s %12v  %s\n", what, (m.Done - m.Due).Round(time.Microsecond), cmp.Or(nameOf(p.names.kinds, m.Kind), "ok"))
+		failed = failed || m.Kind != 0
+	}
+	if failed {
+		return fmt.Errorf("the request failed: %w", cmp.Or(p.last, context.DeadlineExceeded))
+	}
+	if c.client == nil {
+		return nil
 	}
 	return c.client.Close()
+}
+
+func nameOf(names map[string]uint16, number uint16) string {
+	if number == frames.NoTime {
+		return cause.Timeout
+	}
+	for text, n := range names {
+		if n == number {
+			return text
+		}
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,10 @@ func (c *player) do(ph *phase, due time.Duration) (failed bool) {
 			r.step = c.name(frames.OneStep)
 		}
 		r.end(done, err)
+	}
+	if err != nil && c.client != nil && errors.As(err, new(*brokenError)) {
+		c.client.Close() // it is known to be broken
+		c.client = nil
 	}
 	return err != nil
 }
@@ -182,6 +187,9 @@ func (c *player) kind(err error) uint16 {
 	kind := kindOf(err)
 	if kind == cause.Timeout {
 		return frames.NoTime
+	}
+	if c.conn == nil {
+		c.last = err
 	}
 	text := err.Error()
 	return c.number16(&c.names.kinds, frames.MostKinds, kind, frames.Name{Example: text[:min(len(text), 200)]})

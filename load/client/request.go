@@ -53,8 +53,8 @@ func (r *Request) Mark(name string) {
 
 // Async makes the request, or its step under way, end when [Token.Done] is called instead of when Do
 // returns: the client is free for its next request, while the effect of this one is awaited elsewhere,
-// such as the consumption of a message. A request that is not done within the time limit has failed. If Do
-// returns an error, that is the end of the request.
+// such as the consumption of a message. A request that is not done within the time limit has failed, and
+// its Token has no use any more. If Do returns an error, that is the end of the request.
 func (r *Request) Async() *Token {
 	if r.token == nil {
 		r.token = &Token{player: r.p}
@@ -110,6 +110,19 @@ func Kind(kind string, err error) error {
 	}
 	return &kindError{kind, err}
 }
+
+// Broken says that the client cannot go on after an error, such as a connection that was closed: it is closed, and
+// another is opened for the next request, whose latency has the opening in it. A nil err gives nil.
+func Broken(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &brokenError{err}
+}
+
+type brokenError struct{ error }
+
+func (e *brokenError) Unwrap() error { return e.error }
 
 type kindError struct {
 	kind string

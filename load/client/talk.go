@@ -37,6 +37,7 @@ type program struct {
 	phase   *phase
 	playing sync.Mutex // of the next
 	players []*player
+	last    error // of a program that runs alone
 	names   struct {
 		sync.Mutex
 		steps, kinds map[string]uint16

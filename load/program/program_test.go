@@ -87,6 +87,7 @@ type tester struct {
 	kind   string
 	target client.Target
 	tokens sync.WaitGroup
+	used   bool
 }
 
 func (c *tester) Do(ctx context.Context, r *client.Request) error {
@@ -119,6 +120,12 @@ func (c *tester) Do(ctx context.Context, r *client.Request) error {
 		return ctx.Err()
 	case "slow":
 		time.Sleep(5 * time.Millisecond)
+	case "breaks":
+		if c.used {
+			return errors.New("a broken client is used")
+		}
+		c.used = true
+		return client.Broken(errors.New("reset by peer"))
 	case "fails":
 		return errors.New("cannot")
 	case "dies":
@@ -233,6 +240,14 @@ func TestAsync(t *testing.T) {
 	// One client sends all of them in time, although each takes longer than the time between two.
 	if rec.Latency.Count() != 60 || rec.Latency.Quantile(0) < 20*time.Millisecond {
 		t.Errorf("%d succeeded, the fastest in %v", rec.Latency.Count(), rec.Latency.Quantile(0))
+	}
+}
+
+// A broken client is replaced.
+func TestBroken(t *testing.T) {
+	rec, err := run(t, t.Context(), "breaks", dyno.Load{Concurrency: 1, Requests: 20, MaxFailures: all()}, load.Options{})
+	if err != nil || rec.Failures["reset by peer"] != 20 {
+		t.Errorf("failures %v, %v", rec.Failures, err)
 	}
 }
 

@@ -415,7 +415,7 @@ func Target(e *dyno.Experiment, arg string) error {
 // TargetURL takes the URL of a service that runs already for the subject and its first request.
 func TargetURL(e *dyno.Experiment, arg string) error {
 	u, err := url.Parse(arg)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && e.Load.Program == "" {
 		return Mistakef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
 	}
 	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}

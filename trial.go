@@ -199,6 +199,7 @@ func (e *Experiment) CheckFile() *PlanError {
 	}
 	if err := cmp.Or(
 		e.Subject.check(),
+		e.checkScheme(),
 		e.checkFactors(),
 	); err != nil {
 		return err
@@ -364,7 +365,18 @@ func (s *Subject) check() *PlanError {
 // IsAddress reports whether u is a scheme and a host, and no more.
 func IsAddress(u string) bool {
 	p, err := url.Parse(strings.TrimSuffix(u, "/"))
-	return err == nil && p.Host != "" && (p.Scheme == "http" || p.Scheme == "https") && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
+	return err == nil && p.Host != "" && p.Scheme != "" && *p == url.URL{Scheme: p.Scheme, Host: p.Host}
+}
+
+// checkScheme finds an address that only a program speaks with.
+func (e *Experiment) checkScheme() *PlanError {
+	for key, address := range map[string]string{"url": e.Subject.URL, "addr": e.Subject.Addr} {
+		scheme, _, _ := strings.Cut(address, "://")
+		if address != "" && e.Load.Program == "" && scheme != "http" && scheme != "https" && !strings.HasPrefix(scheme, "{{") {
+			return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path; consider: load.program for other protocols)", address).of("subject", key)
+		}
+	}
+	return nil
 }
 
 // checkSource finds factors that this form of subject cannot have.

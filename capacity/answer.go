@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/dynolab/dyno/stats"
 )
 
 // A Kind says what an answer is.
@@ -23,13 +25,16 @@ type Answer struct {
 	Rate    float64 // the capacity; of AtLeast and AtMost the bound
 	Lo, Hi  float64 // interval of 95 %; 0 and +Inf where no rate is excluded
 	Binding int     // the objective whose capacity it is
+	Flat    bool    // of Unknown: lower rates do not help
 	Limited bool    // of AtLeast: the generator was the limit, not what may be tried
 }
 
 // Answer is what the windows so far say.
 func (s *Search) Answer() Answer {
-	lo, hi := s.bracket()
+	lo, hi := s.Bracket()
 	switch {
+	case s.Flat():
+		return Answer{Kind: Unknown, Hi: math.Inf(1), Flat: true}
 	case lo == 0 && (hi == 0 || len(s.Windows) == 0):
 		return Answer{Kind: Unknown, Hi: math.Inf(1)}
 	case lo == 0:
@@ -70,3 +75,47 @@ func (s *Search) unseen() float64 {
 	}
 	return min(s.slowest().Seconds()*n/length, 0.5)
 }
+
+// A Ratio is a capacity against that of the baseline.
+type Ratio struct {
+	Ratio, Lo, Hi float64 // with an interval of 95 %; NaN if one of the two is not known
+	P             float64 // adjusted for all comparisons with the baseline
+	Verdict       stats.Verdict
+}
+
+// Against compares answers with the first, in the words of other comparisons: more is better, and what is smaller than
+// negligible is the same. The intervals of both are put together as Zou and Donner do (Statistics in Medicine 27,
+// 2008), which keeps their asymmetry.
+func Against(answers []Answer, negligible float64) []Ratio {
+	ratios := make([]Ratio, len(answers))
+	base := answers[0]
+	for i, a := range answers {
+		r := &ratios[i]
+		*r = Ratio{Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Verdict: stats.Unclear}
+		if i == 0 || !base.known() || !a.known() {
+			continue
+		}
+		x := math.Log(a.Rate / base.Rate)
+		down := math.Hypot(math.Log(a.Rate/a.Lo), math.Log(base.Hi/base.Rate))
+		up := math.Hypot(math.Log(a.Hi/a.Rate), math.Log(base.Rate/base.Lo))
+		r.Ratio, r.Lo, r.Hi = math.Exp(x), math.Exp(x-down), math.Exp(x+up)
+		toward := down // 1
+		if x < 0 {
+			toward = up
+		}
+		const normal = 1.959964
+		r.P = min(1, math.Erfc(math.Abs(x)/toward*normal/math.Sqrt2)*float64(len(answers)-1))
+		switch least := math.Log1p(negligible); {
+		case x-down > -least && x+up < least:
+			r.Verdict = stats.Same
+		case r.P < 0.05 && x > 0:
+			r.Verdict = stats.Better
+		case r.P < 0.05:
+			r.Verdict = stats.Worse
+		}
+	}
+	return ratios
+}
+
+// known reports whether there is a capacity with an interval.
+func (a Answer) known() bool { return a.Kind == Found || a.Kind == Wide }

@@ -2,7 +2,7 @@
 // measure next, when that is enough, and what the answer is.
 //
 // It owns the search, the estimate and its interval. It measures nothing and writes nothing: its caller does,
-// by the function that [Run] is given. Sentences are package report/capable's.
+// by the function that [Run] is given. Sentences are package report/knee's.
 //
 // An objective is a share of requests that may be beyond a limit: p99 < 30ms allows 1 % slower than 30 ms.
 // Its capacity is the highest rate at which, once the queue has settled, the share is no larger.
@@ -12,6 +12,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // A Count is how many requests there were, and how many of them were beyond a limit.
@@ -25,20 +27,15 @@ type Window struct {
 	Length time.Duration
 	Whole  []Count   // of each objective
 	Parts  [][]Count // of each objective, in consecutive parts of the window of about equal length; may be empty
+	Seen   []float64 // of each objective, for people: the percentile in seconds, or the share of failures; NaN if not known
 	Behind bool      // the service took less than the rate: no objective is held
 	// Limited: the generator could not send this rate, so that the window says nothing of the service.
 	Limited bool
 }
 
-// An Objective allows a share of the requests to be beyond a limit.
-type Objective struct {
-	Share float64
-	Limit time.Duration // of the latency; 0: the objective is about failures
-}
-
 // A Problem is what is asked of each setting.
 type Problem struct {
-	Objectives []Objective
+	Objectives []dyno.Objective
 	From       float64       // requests per second of the first window
 	Most       float64       // the highest rate that may be tried; 0: any
 	Precision  float64       // half the width of the interval that is wanted, as a fraction of the capacity

@@ -72,9 +72,11 @@ func (s *Search) next() (rate float64, fine bool) {
 	if len(s.Windows) == 0 {
 		return s.From, false
 	}
-	lo, hi := s.bracket()
+	lo, hi := s.Bracket()
 	limit := s.limit()
 	switch {
+	case s.Flat():
+		return 0, false
 	case lo == 0 && hi == 0: // all were limited
 		return limit / 4, false
 	case math.IsInf(hi, 1) && limit < lo*1.1:
@@ -121,22 +123,12 @@ func (s *Search) limit() float64 {
 	return limit
 }
 
-// holds reports whether all objectives were held.
-func (s *Search) holds(w *Window) bool {
-	if w.Behind {
-		return false
-	}
-	for i, o := range s.Objectives {
-		if w.Whole[i].share() > o.Share {
-			return false
-		}
-	}
-	return true
-}
+// Held reports whether all objectives were held.
+func (s *Search) Held(w *Window) bool { return !w.Behind && s.holds(w.Whole) }
 
-// bracket are the rates between which the capacity lies, by the split with the fewest windows that
+// Bracket are the rates between which the capacity lies, by the split with the fewest windows that
 // contradict it: lo 0 or hi +Inf if there is none.
-func (s *Search) bracket() (lo, hi float64) {
+func (s *Search) Bracket() (lo, hi float64) {
 	fewest := math.Inf(1)
 	try := func(split float64) {
 		against, below, above := 0.0, 0.0, math.Inf(1)
@@ -146,12 +138,12 @@ func (s *Search) bracket() (lo, hi float64) {
 			case w.Limited:
 			case w.Rate <= split:
 				below = max(below, w.Rate)
-				if !s.holds(w) {
+				if !s.Held(w) {
 					against++
 				}
 			default:
 				above = min(above, w.Rate)
-				if s.holds(w) {
+				if s.Held(w) {
 					against++
 				}
 			}
@@ -198,9 +190,9 @@ func (s *Search) enough(f *fit, lo, hi float64) bool {
 		x := math.Log(w.Rate / a.Rate)
 		switch {
 		case w.Limited || math.Abs(x) > 2*s.Precision:
-		case x <= 0 && s.holds(w):
+		case x <= 0 && s.Held(w):
 			below++
-		case x > 0 && !s.holds(w):
+		case x > 0 && !s.Held(w):
 			above++
 		}
 	}
@@ -247,6 +239,33 @@ func (s *Search) distinct(rate float64) float64 {
 func (s *Search) measured(rate float64) bool {
 	for _, w := range s.Windows {
 		if math.Abs(w.Rate-rate) < 1e-9*rate {
+			return true
+		}
+	}
+	return false
+}
+
+// Flat reports whether too many requests are beyond the limit at low rates, too: not the queue is the reason, but
+// something else, such as other programs on the machine. Of a rate that is three times the capacity a
+// queue would leave almost no request within the limit.
+func (s *Search) Flat() bool {
+	for i, o := range s.Objectives {
+		high := 0.0
+		for j := range s.Windows {
+			if w := &s.Windows[j]; !w.Limited && !w.Behind && w.Whole[i].share() > o.Share && w.Whole[i].share() < 0.5 {
+				high = max(high, w.Rate)
+			}
+		}
+		var low Count
+		windows := 0
+		for j := range s.Windows {
+			if w := &s.Windows[j]; !w.Limited && w.Rate < high/3 {
+				low.N += w.Whole[i].N
+				low.Beyond += w.Whole[i].Beyond
+				windows++
+			}
+		}
+		if windows >= 2 && low.Beyond >= 5 && low.share() > 1.5*o.Share {
 			return true
 		}
 	}

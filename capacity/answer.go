@@ -47,6 +47,9 @@ func (s *Search) Answer() Answer {
 	for _, f := range s.fits {
 		a.Lo, a.Hi = min(a.Lo, f.lo), min(a.Hi, f.hi)
 	}
+	if s.binding().near < fewest { // a step, which may lie anywhere between windows
+		a.Lo, a.Hi = min(a.Lo, lo), max(a.Hi, hi)
+	}
 	a.Lo *= 1 - s.unseen()
 	switch {
 	case a.Lo == 0 || math.IsInf(a.Hi, 1) || math.IsInf(a.Rate, 1) || a.Rate == 0:

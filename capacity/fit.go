@@ -98,7 +98,7 @@ func (f *fit) deviance(points []point, c float64) (least, slope float64) {
 		slope, sum := math.Exp(logSlope), f.dispersion*sqr((logSlope-math.Log(usualSlope))/slopeSpread)
 		for i := range points {
 			p := &points[i]
-			d := f.deviance1(p.k, p.n, f.share(p.x, c, slope))
+			d := f.deviate(p.k, p.n, f.share(p.x, c, slope))
 			if p.sure {
 				d *= f.dispersion
 			}
@@ -107,28 +107,35 @@ func (f *fit) deviance(points []point, c float64) (least, slope float64) {
 		return sum
 	}
 	lo, hi := math.Log(leastSlope), math.Log(mostSlope)
-	const steps = 12
-	best := 0
+	const steps = 9
+	best := 0.0
 	least = math.Inf(1)
+	try := func(logSlope float64) float64 {
+		d := at(logSlope)
+		if d < least {
+			least, best = d, logSlope
+		}
+		return d
+	}
 	for i := range steps + 1 {
-		if d := at(lo + (hi-lo)*float64(i)/steps); d < least {
-			least, best = d, i
-		}
+		try(lo + (hi-lo)*float64(i)/steps)
 	}
-	from, to := lo+(hi-lo)*float64(max(best-1, 0))/steps, lo+(hi-lo)*float64(min(best+1, steps))/steps
-	for range 12 { // golden section
-		a, b := to-(to-from)*0.618, from+(to-from)*0.618
-		if at(a) < at(b) {
-			to = b
+	const golden = 0.618
+	from, to := max(best-(hi-lo)/steps, lo), min(best+(hi-lo)/steps, hi)
+	a, b := to-golden*(to-from), from+golden*(to-from)
+	atA, atB := try(a), try(b)
+	for range 6 {
+		if atA < atB {
+			to, b, atB = b, a, atA
+			a = to - golden*(to-from)
+			atA = try(a)
 		} else {
-			from = a
+			from, a, atA = a, b, atB
+			b = from + golden*(to-from)
+			atB = try(b)
 		}
 	}
-	s := (from + to) / 2
-	if d := at(s); d < least {
-		return d, math.Exp(s)
-	}
-	return least, math.Exp(lo + (hi-lo)*float64(best)/steps)
+	return least, math.Exp(best)
 }
 
 // swell is how the variance grows with the expected number, in units of the allowed one: as their rate rises, busy
@@ -141,7 +148,7 @@ func (f *fit) variance(n, share float64) float64 {
 }
 
 // deviance is that of a count k of n requests (of a negative binomial distribution, which has this variance).
-func (f *fit) deviance1(k, n, share float64) float64 {
+func (f *fit) deviate(k, n, share float64) float64 {
 	r, expected := n*f.allowed/swell, n*share
 	d := -(k + r) * math.Log((k+r)/(expected+r))
 	if k > 0 {
@@ -199,7 +206,7 @@ func (f *fit) around(c float64) (points []point) {
 
 // least looks for the capacity of the least deviance; where several are alike, it is in the middle of them.
 func (f *fit) least(points []point, from, to float64) (c, d float64) {
-	const steps = 60
+	const steps = 40
 	step := (to - from) / steps
 	var ds [steps + 1]float64
 	d = math.Inf(1)
@@ -285,12 +292,13 @@ const theoryWorth = 8
 
 // theory is the least dispersion at a rate. A queue that is nearly full is a Brownian motion with a barrier: its waiting time is
 // exponential, exp(-θt), and it forgets in a time of 2/(θδ), where δ is the share of time in which the server is idle; and
-// the slope is θt/δ. So it forgets in 2·slope·t/(θt)², and requests that come within twice that time are slow together.
+// the slope is θt/δ. So it forgets in 2·slope·t/(θt)², and the requests of that time are slow together.
 // A few windows often lack the long busy periods, which are rare: then what is measured of the dispersion is
-// too small, and the share, too.
+// too small, and the share, too. The factor is what simulated intervals need.
 func (f *fit) theory(rate float64) float64 {
+	const factor = 1.3
 	tail := max(-math.Log(f.allowed), 3)
-	together := 1.5 * rate * 2 * min(f.slope, steep) * f.limit / sqr(tail)
+	together := factor * rate * 2 * min(f.slope, steep) * f.limit / sqr(tail)
 	return max(1, together/(1+swell))
 }
 

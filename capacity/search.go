@@ -62,7 +62,7 @@ func (s *Search) window(rate float64, fine bool) time.Duration {
 	}
 	seconds := func(n float64) time.Duration { return time.Duration(n / share / rate * float64(time.Second)) }
 	if fine {
-		return max(min(seconds(max(30, (1+swell)*s.binding().dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
+		return max(min(seconds(max(30, 2*(1+swell)*s.binding().dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
 	}
 	return max(min(seconds(5), mostRough), leastRough, windowLimits*s.slowest()/4)
 }
@@ -259,10 +259,8 @@ func (s *Search) Flat() bool {
 		var low Count
 		windows := 0
 		for j := range s.Windows {
-			if w := &s.Windows[j]; !w.Limited && w.Rate < high/3 {
-				low.N += w.Whole[i].N
-				low.Beyond += w.Whole[i].Beyond
-				windows++
+			if c := s.Windows[j].Whole[i]; !s.Windows[j].Limited && s.Windows[j].Rate < high/3 && c.share() > o.Share {
+				low.N, low.Beyond, windows = low.N+c.N, low.Beyond+c.Beyond, windows+1
 			}
 		}
 		if windows >= 2 && low.Beyond >= 5 && low.share() > 1.5*o.Share {

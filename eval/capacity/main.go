@@ -43,8 +43,8 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.IntVar(&o.n, "n", 20, "`number` of searches")
-	flag.DurationVar(&o.takes, "takes", time.Millisecond, "service `time` of a request")
-	flag.DurationVar(&o.limit, "limit", 12*time.Millisecond, "`limit` of the p99")
+	flag.DurationVar(&o.takes, "takes", 500*time.Microsecond, "service `time` of a request")
+	flag.DurationVar(&o.limit, "limit", 6*time.Millisecond, "`limit` of the p99")
 	flag.Parse()
 	if flag.NArg() > 0 || o.n < 1 || o.takes <= 0 || o.limit < 2*o.takes {
 		flag.Usage()

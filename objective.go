@@ -3,7 +3,6 @@ package dyno
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +15,7 @@ type Objective struct {
 	Limit time.Duration // of the latency; 0: the objective is about failures
 }
 
-// Holds reports whether an objective is held when so many of n requests are beyond its limit.
+// Holds reports whether so many of n requests may be beyond the limit.
 func (o Objective) Holds(beyond, n float64) bool { return beyond <= o.Share*n }
 
 // ParseObjective reads a percentile of latency, or "failures" with a share.
@@ -39,21 +38,19 @@ func ParseObjective(text string) (Objective, error) {
 		}
 		return Objective{Threshold: t, Share: v}, nil
 	}
-	at := slices.IndexFunc(Percentiles, func(p struct {
-		Metric string
-		Share  float64
-	}) bool {
-		return ThresholdName(p.Metric) == t.Name
-	})
+	at := len(Percentiles) - 1
+	for at >= 0 && ThresholdName(Percentiles[at].Metric) != t.Name {
+		at--
+	}
 	if at < 0 {
 		return bad("a rate changes many things, but only a percentile of latency or failures is an objective (want for example p99 < 30ms)")
 	}
-	m, limit, err := t.Of(nil)
+	_, limit, err := t.Of(nil)
 	if err != nil {
 		return Objective{}, err
 	}
 	if limit <= 0 {
-		return bad("no request is faster than %s (want for example %s < 30ms)", t.Literal, ThresholdName(m.Name))
+		return bad("no request is that fast (want for example %s < 30ms)", t.Name)
 	}
 	share := math.Round((1-Percentiles[at].Share)*1e6) / 1e6
 	return Objective{Threshold: t, Share: share, Limit: time.Duration(math.Round(limit * 1e9))}, nil

@@ -29,6 +29,17 @@ func CountOf(h *hist.Histogram, objectives []dyno.Objective) []Count {
 	return counts
 }
 
+// Parts count the requests of a window second by second.
+type Parts struct {
+	Objectives []dyno.Objective
+	Counts     [][]Count // of each second, of each objective
+}
+
+// Second is an observer of a lab, of one trial at a time.
+func (p *Parts) Second(_ *dyno.Trial, h *hist.Histogram, _, _ time.Duration) {
+	p.Counts = append(p.Counts, CountOf(h, p.Objectives))
+}
+
 // Read makes a window of the result of a trial. parts has what CountOf says of each second of it.
 func (p *Problem) Read(r *dyno.Result, rate float64, parts [][]Count) Window {
 	w := Window{Rate: rate, Length: time.Duration(r.Trial.Load.Duration), Whole: make([]Count, len(p.Objectives)), Parts: make([][]Count, len(p.Objectives))}
@@ -96,6 +107,7 @@ const (
 	mostLate  = time.Millisecond
 	lateLimit = 0.1 // of the shortest limit
 	leastSent = 0.99
+	lateEnd   = 200 * time.Millisecond // by which the last request may be late: of a short window that is much
 )
 
 // judge says whether the service or the generator kept the rate from being sent. A generator that is late makes
@@ -107,8 +119,9 @@ func (p *Problem) judge(r *dyno.Result, slow, holds bool) (behind, limited bool)
 	}
 	late, _ := r.Values.Get("lateness-p99-sec")
 	sent, known := r.Values.Get("sent/s")
-	due := float64(r.Sent.Requests+r.Sent.Unsent) / time.Duration(r.Trial.Load.Duration).Seconds()
-	short := known && sent < leastSent*due
+	length := time.Duration(r.Trial.Load.Duration).Seconds()
+	due := float64(r.Sent.Requests+r.Sent.Unsent) / length
+	short := known && sent < due*min(leastSent, 1-lateEnd.Seconds()/length)
 	switch {
 	case late > most.Seconds():
 		return false, !slow && (short || !holds)

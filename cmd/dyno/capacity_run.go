@@ -17,7 +17,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/capacity"
-	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/knee"
@@ -37,7 +36,7 @@ type search struct {
 	hands    *lab.Lab
 	dir      *store.Dir
 	trials   int
-	parts    [][]capacity.Count // of the window under way
+	parts    capacity.Parts // of the window under way
 	searches []*capacity.Search
 	failed   int             // trials in a row
 	doubts   []dyno.Warnings // of each window
@@ -64,9 +63,8 @@ func (s *search) search() (err error) {
 	defer s.dir.Close()
 	s.dir.Run.Plan.Settings = nil
 	hands.Dir, hands.Keep = s.dir.TrialDir, s.dir.WriteRequests
-	hands.Second = func(_ *dyno.Trial, h *hist.Histogram, _, _ time.Duration) {
-		s.parts = append(s.parts, capacity.CountOf(h, s.problem.Objectives))
-	}
+	s.parts.Objectives = s.problem.Objectives
+	hands.Second = s.parts.Second
 	s.searches, err = capacity.Run(s.cmd.Context(), s.problem, len(s.settings), s.measure)
 	return errors.Join(err, s.conclude(err), release())
 }
@@ -98,7 +96,7 @@ func (s *search) measure(ctx context.Context, i int, rate float64, length time.D
 	t.Load.Seed = rand.New(rand.NewPCG(s.plan.Seed, uint64(t.N))).Uint64()
 	var r *dyno.Result
 	for range mostAgain + 1 {
-		s.parts = nil
+		s.parts.Counts = nil
 		if r = s.hands.Trial(ctx, t); !r.Void || ctx.Err() != nil {
 			break
 		}
@@ -118,7 +116,7 @@ func (s *search) measure(ctx context.Context, i int, rate float64, length time.D
 		return s.measure(ctx, i, rate*1.0001, length)
 	}
 	s.failed, s.doubts = 0, append(s.doubts, r.Warnings)
-	w = s.problem.Read(r, rate, s.parts)
+	w = s.problem.Read(r, rate, s.parts.Counts)
 	s.tell(i, w, r)
 	return w, time.Since(began), nil
 }

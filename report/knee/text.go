@@ -199,17 +199,18 @@ func (r *Report) drawn(answers []capacity.Answer, width int) []string {
 	if lines == nil || len(points) < 3 {
 		return nil
 	}
-	legend := "● held  ○ not held"
+	legend := "● held, ○ not held"
 	if len(r.Searches) > 1 {
 		var names []string
 		for i, s := range r.Settings {
 			names = append(names, fmt.Sprintf("%d %s", i+1, layout.Label(s.String())))
 		}
-		legend = strings.Join(names[:min(len(names), 4)], "  ")
+		legend = strings.Join(names[:min(len(names), 4)], ", ")
 	} else if slices.ContainsFunc(r.Searches[0].Windows, func(w capacity.Window) bool { return w.Limited }) {
-		legend += "  ? generator late"
+		legend += ", ? generator late"
 	}
-	return append([]string{fmt.Sprintf("%s (up) against the rate (right): %s  ─ %s", o.Name, legend, o.Threshold)}, lines...)
+	title := layout.Fold(fmt.Sprintf("%s (up) against the rate (right): %s, ─ %s", o.Name, legend, o.Threshold), "", "  ", width)
+	return append([]string{strings.TrimSuffix(title, "\n")}, lines...)
 }
 
 // measured is the table of windows, those nearest to the capacity if there are more than so many.
@@ -250,6 +251,7 @@ func (r *Report) measured(answers []capacity.Answer, most int) *layout.Section {
 		head = append(head, "setting")
 	}
 	g := layout.Grid{Cols: layout.Columns(len(head) - 1), Head: [][]string{head}}
+	g.Cols[1].Keep, g.Cols[2].Keep = 2, 1 // are left out first
 	for _, x := range rows {
 		g.Rows = append(g.Rows, layout.Row{Cells: x.cells})
 	}
@@ -286,7 +288,11 @@ func seen(o dyno.Objective, x float64) string {
 
 // times is a share of requests beyond a limit, as a multiple of the allowed one.
 func times(c capacity.Count, allowed float64) string {
-	return fmt.Sprintf("%.2g×", c.Beyond/max(c.N, 1)/allowed)
+	x := c.Beyond / max(c.N, 1) / allowed
+	if x >= 10 || x < 0.01 {
+		return fmt.Sprintf("%.0f×", x)
+	}
+	return fmt.Sprintf("%.2g×", x)
 }
 
 func held(s *capacity.Search, w *capacity.Window) string {

@@ -114,6 +114,9 @@ func TestMachineCommandsOfDocuments(t *testing.T) {
 		{regexp.MustCompile(`^(dyno bench .*)`), "$1 -d 12s"},
 		{regexp.MustCompile(` --total \d+m`), ""},
 		{regexp.MustCompile(`^(dyno tune)`), "$1 --total 20s"},
+		{regexp.MustCompile(`^(dyno capacity .*--vary \S+)`), "$1 --within 40s"},
+		{regexp.MustCompile(`^(dyno capacity (?:[^-]|-[^-]|--[^vw])*)$`), "$1 --within 20s"},
+		{regexp.MustCompile(`^(dyno capacity .*) --within 90s`), "$1 --within 20s"},
 		{regexp.MustCompile(`,pgo,GOEXPERIMENT=nogreenteagc`), ""}, // each compiles the standard library anew, for minutes
 		{regexp.MustCompile(`^(dyno tune .*-f dyno.yaml)`), "dyno init && $1"},
 	}

@@ -126,7 +126,7 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

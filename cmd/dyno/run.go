@@ -105,6 +105,25 @@ func oneTarget(cmd *cobra.Command, args []string) error {
 }
 
 func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*dyno.Experiment, error) {
+	e, err := written(cmd, p, args)
+	if err != nil {
+		return nil, err
+	}
+	if overhead {
+		if !cmd.Flags().Changed("repeat") {
+			e.Repeats = 0 // a plan's is of launches
+		}
+		costs, err := e.Overhead()
+		if err != nil {
+			return nil, err
+		}
+		e = &costs
+	}
+	return e, p.Check(e, lab.Check)
+}
+
+// written is the plan of file, flags and target before it is checked.
+func written(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment, error) {
 	e, err := p.Experiment()
 	if err != nil {
 		return nil, err
@@ -126,17 +145,7 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 			return nil, err
 		}
 	}
-	if overhead {
-		if !cmd.Flags().Changed("repeat") {
-			e.Repeats = 0 // a plan's is of launches
-		}
-		costs, err := e.Overhead()
-		if err != nil {
-			return nil, err
-		}
-		e = &costs
-	}
-	return e, p.Check(e, lab.Check)
+	return e, nil
 }
 
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {

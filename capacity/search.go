@@ -1,0 +1,271 @@
+package capacity
+
+import (
+	"math"
+	"time"
+)
+
+// A Search is the search for the capacity of one setting.
+type Search struct {
+	Problem
+	Windows []Window
+	Spent   time.Duration
+
+	around time.Duration // what the last window took beside its length
+	length time.Duration // of the last window
+	fits   []*fit
+	over   bool
+}
+
+// Add adds a window that was measured.
+func (s *Search) Add(w Window, took time.Duration) {
+	s.Windows = append(s.Windows, w)
+	s.Spent += took
+	s.around = max(took-s.length, 0)
+	s.fits = s.fits[:0]
+	for i, o := range s.Objectives {
+		s.fits = append(s.fits, newFit(s.Windows, i, o))
+	}
+}
+
+// fewest is how many windows near the capacity an answer rests on, and how many on each side where the share
+// changes in a step.
+const (
+	fewest     = 5
+	fewestSide = 2
+)
+
+// Next is the rate and the length of the next window; false if the search is over.
+func (s *Search) Next() (rate float64, length time.Duration, ok bool) {
+	if s.over {
+		return 0, 0, false
+	}
+	rate, fine := s.next()
+	if rate = s.distinct(rate); rate < least {
+		return 0, 0, s.end()
+	}
+	s.length = s.window(rate, fine)
+	if s.Spent+s.length+s.around > s.Within && len(s.Windows) > 0 {
+		return 0, 0, s.end()
+	}
+	return rate, s.length, true
+}
+
+func (s *Search) end() bool { s.over = true; return false }
+
+// window is the length of a window: long enough to see 30 requests beyond the limit where as many as allowed
+// are, a rough one 5.
+func (s *Search) window(rate float64, fine bool) time.Duration {
+	share := 1.0
+	for _, o := range s.Objectives {
+		share = min(share, o.Share, 1-o.Share)
+	}
+	seconds := func(n float64) time.Duration { return time.Duration(n / share / rate * float64(time.Second)) }
+	if fine {
+		return max(min(seconds(max(30, 2*(1+swell)*s.binding().dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
+	}
+	return max(min(seconds(5), mostRough), leastRough, windowLimits*s.slowest()/4)
+}
+
+// next is where to measure, and whether to look closely; a rate below least ends the search.
+func (s *Search) next() (rate float64, fine bool) {
+	if len(s.Windows) == 0 {
+		return s.From, false
+	}
+	lo, hi := s.Bracket()
+	limit := s.limit()
+	switch {
+	case s.Flat():
+		return 0, false
+	case lo == 0 && hi == 0: // all were limited
+		return limit / 4, false
+	case math.IsInf(hi, 1) && limit < lo*1.1:
+		return 0, false // at least lo
+	case math.IsInf(hi, 1) && lo*s.growth() >= limit:
+		return math.Sqrt(lo * limit), false
+	case math.IsInf(hi, 1):
+		return lo * s.growth(), false
+	case lo == 0:
+		return hi / 4, false
+	case hi/lo > 1.5:
+		return math.Sqrt(lo * hi), false
+	}
+	f := s.binding()
+	if s.enough(f, lo, hi) {
+		return 0, false
+	}
+	return s.refine(f, lo, hi), true
+}
+
+// growth is by what factor to go up where all rates held: less where the limit is near.
+func (s *Search) growth() float64 {
+	for i, o := range s.Objectives {
+		for _, w := range s.Windows {
+			if w.Whole[i].share() > o.Share/far {
+				return 1.5
+			}
+		}
+	}
+	return 4
+}
+
+// limit is the lowest rate that cannot be tried.
+func (s *Search) limit() float64 {
+	limit := math.Inf(1)
+	if s.Most > 0 {
+		limit = s.Most * 1.0001
+	}
+	for _, w := range s.Windows {
+		if w.Limited {
+			limit = min(limit, w.Rate)
+		}
+	}
+	return limit
+}
+
+// Held reports whether all objectives were held.
+func (s *Search) Held(w *Window) bool { return !w.Behind && s.holds(w.Whole) }
+
+// Bracket are the rates between which the capacity lies, by the split with the fewest windows that
+// contradict it: lo 0 or hi +Inf if there is none.
+func (s *Search) Bracket() (lo, hi float64) {
+	fewest := math.Inf(1)
+	try := func(split float64) {
+		against, below, above := 0.0, 0.0, math.Inf(1)
+		for i := range s.Windows {
+			w := &s.Windows[i]
+			switch {
+			case w.Limited:
+			case w.Rate <= split:
+				below = max(below, w.Rate)
+				if !s.Held(w) {
+					against++
+				}
+			default:
+				above = min(above, w.Rate)
+				if s.Held(w) {
+					against++
+				}
+			}
+		}
+		if against <= fewest { // the later splits are higher: in doubt up
+			fewest, lo, hi = against, below, above
+		}
+	}
+	try(0)
+	for _, w := range sorted(s.Windows) {
+		try(w.Rate)
+	}
+	if lo == 0 && math.IsInf(hi, 1) {
+		hi = 0
+	}
+	return lo, hi
+}
+
+// binding is the fit of the objective with the lowest capacity.
+func (s *Search) binding() *fit { return s.fits[s.Binding()] }
+
+// Binding is the objective with the lowest capacity, so far.
+func (s *Search) Binding() (binding int) {
+	for i, f := range s.fits {
+		if f.capacity < s.fits[binding].capacity {
+			binding = i
+		}
+	}
+	return binding
+}
+
+// enough reports whether the answer is as precise as asked for. A step has few windows near.
+func (s *Search) enough(f *fit, lo, hi float64) bool {
+	a := s.Answer()
+	if !(math.Log(a.Hi/a.Lo)/2 <= s.Precision) {
+		return false
+	}
+	if f.near >= fewest {
+		return true
+	}
+	below, above := 0, 0
+	for i := range s.Windows {
+		w := &s.Windows[i]
+		x := math.Log(w.Rate / a.Rate)
+		switch {
+		case w.Limited || math.Abs(x) > 2*s.Precision:
+		case x <= 0 && s.Held(w):
+			below++
+		case x > 0 && !s.Held(w):
+			above++
+		}
+	}
+	return f.near+below+above >= fewest && below >= fewestSide && above >= fewestSide
+}
+
+// apart is how far from the estimated capacity windows are placed, in units of the logit: far enough to see the
+// slope, near enough for the line to be one.
+const apart = 1
+
+// refine places a window beside the estimate, on the side that has fewer.
+func (s *Search) refine(f *fit, lo, hi float64) float64 {
+	c := f.capacity
+	if !(c >= lo/1.5 && c <= hi*1.5) {
+		c = math.Sqrt(lo * hi)
+	}
+	d := min(max(apart/f.slope, 0.005), 0.06)
+	side := 0.0
+	for _, w := range s.Windows {
+		if x := math.Log(w.Rate / c); !w.Limited && math.Abs(x) < 3*d {
+			side += math.Copysign(1, x)
+		}
+	}
+	rate := c * math.Exp(-math.Copysign(d, side))
+	if limit := s.limit(); rate >= limit {
+		rate = c * math.Exp(-d)
+	}
+	return rate
+}
+
+// distinct rounds a rate to one that has not been measured.
+func (s *Search) distinct(rate float64) float64 {
+	if rate < least || math.IsInf(rate, 1) {
+		return 0
+	}
+	digit := math.Pow(10, math.Floor(math.Log10(rate))-2)
+	rate = math.Round(rate/digit) * digit
+	for digit /= 10; s.measured(rate); {
+		rate += digit
+	}
+	return math.Round(rate/digit) * digit
+}
+
+func (s *Search) measured(rate float64) bool {
+	for _, w := range s.Windows {
+		if math.Abs(w.Rate-rate) < 1e-9*rate {
+			return true
+		}
+	}
+	return false
+}
+
+// Flat reports whether too many requests are beyond the limit at low rates, too: not the queue is the reason, but
+// something else, such as other programs on the machine. Of a rate that is three times the capacity a
+// queue would leave almost no request within the limit.
+func (s *Search) Flat() bool {
+	for i, o := range s.Objectives {
+		high := 0.0
+		for j := range s.Windows {
+			if w := &s.Windows[j]; !w.Limited && !w.Behind && w.Whole[i].share() > o.Share && w.Whole[i].share() < 0.5 {
+				high = max(high, w.Rate)
+			}
+		}
+		var low Count
+		windows := 0
+		for j := range s.Windows {
+			if c := s.Windows[j].Whole[i]; !s.Windows[j].Limited && s.Windows[j].Rate < high/3 && c.share() > o.Share {
+				low.N, low.Beyond, windows = low.N+c.N, low.Beyond+c.Beyond, windows+1
+			}
+		}
+		if windows >= 2 && low.Beyond >= 5 && low.share() > 1.5*o.Share {
+			return true
+		}
+	}
+	return false
+}

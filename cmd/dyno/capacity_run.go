@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/capacity"
+	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/knee"
+	"github.com/dynolab/dyno/store"
+)
+
+// A search measures the windows of a search for capacities.
+type search struct {
+	cmd        *cobra.Command
+	flags      *capacityFlags
+	plan       *dyno.Experiment // of every window; its settings are those without a rate
+	settings   []dyno.Setting
+	problem    capacity.Problem
+	negligible float64
+	notes      []string
+
+	hands    *lab.Lab
+	dir      *store.Dir
+	trials   int
+	parts    capacity.Parts // of the window under way
+	searches []*capacity.Search
+	failed   int             // trials in a row
+	doubts   []dyno.Warnings // of each window
+}
+
+// search is dyno capacity.
+func (s *search) search() (err error) {
+	hands, release, err := openLab(s.cmd, s.plan)
+	if err != nil {
+		return err
+	}
+	s.hands = hands
+	out := &outFlags{dir: s.flags.dir}
+	if out.dir == "" {
+		if out.dir, err = store.NewPath(s.plan.Name+"-capacity", time.Now()); err != nil {
+			return errors.Join(err, release())
+		}
+	}
+	first := *s.plan
+	first.Factors, first.Settings = nil, []dyno.Setting{rated(s.settings[0], s.problem.From)}
+	if s.dir, err = out.create(&first); err != nil {
+		return errors.Join(err, release())
+	}
+	defer s.dir.Close()
+	s.dir.Run.Plan.Settings = nil
+	hands.Dir, hands.Keep = s.dir.TrialDir, s.dir.WriteRequests
+	s.parts.Objectives = s.problem.Objectives
+	hands.Second = s.parts.Second
+	s.searches, err = capacity.Run(s.cmd.Context(), s.problem, len(s.settings), s.measure)
+	return errors.Join(err, s.conclude(err), release())
+}
+
+// rated is a setting with a rate.
+func rated(setting dyno.Setting, rate float64) dyno.Setting {
+	return append(slices.Clip(setting), dyno.Level{Factor: "load.rate", Value: strconv.FormatFloat(rate, 'g', -1, 64)})
+}
+
+// mostAgain is how often a window is measured again that is void, such as after the loss of a generator, and mostFailed
+// how many may fail in a row.
+const (
+	mostAgain  = 2
+	mostFailed = 3
+)
+
+// measure measures one window: a trial of the run, with the rate as a level.
+func (s *search) measure(ctx context.Context, i int, rate float64, length time.Duration) (w capacity.Window, took time.Duration, err error) {
+	began := time.Now()
+	setting := rated(s.settings[i], rate)
+	s.dir.Run.Plan.Settings = append(s.dir.Run.Plan.Settings, setting)
+	if err := s.dir.WritePlan(); err != nil {
+		return w, 0, err
+	}
+	s.trials++
+	t := s.plan.Trial(setting)
+	t.N, t.Block = s.trials, 1
+	t.Load.Duration = dyno.Duration(length + capacity.Settle)
+	t.Load.Seed = rand.New(rand.NewPCG(s.plan.Seed, uint64(t.N))).Uint64()
+	var r *dyno.Result
+	for range mostAgain + 1 {
+		s.parts.Counts = nil
+		if r = s.hands.Trial(ctx, t); !r.Void || ctx.Err() != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return w, 0, context.Cause(ctx)
+	}
+	if err := s.dir.Add(r); err != nil {
+		return w, 0, err
+	}
+	if r.Err != "" {
+		s.failed++
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "%s: failed: %s\n", setting, r.Err)
+		if s.failed >= mostFailed {
+			return w, 0, fmt.Errorf("%d windows in a row failed, the last one: %s", mostFailed, r.Err)
+		}
+		return s.measure(ctx, i, rate*1.0001, length)
+	}
+	s.failed, s.doubts = 0, append(s.doubts, r.Warnings)
+	w = s.problem.Read(r, rate, s.parts.Counts)
+	s.tell(i, w, r)
+	return w, time.Since(began), nil
+}
+
+// tell prints a line about a window.
+func (s *search) tell(i int, w capacity.Window, r *dyno.Result) {
+	name := ""
+	if len(s.settings) > 1 {
+		name = s.settings[i].String()
+	}
+	fmt.Fprintln(s.cmd.ErrOrStderr(), knee.Progress(s.problem.Objectives, name, &w, r.Failures))
+}
+
+// conclude writes capacity.json and the reports of the run, and prints the result. failed is why the search did not come
+// to its end.
+func (s *search) conclude(failed error) error {
+	if s.trials == 0 || !slices.ContainsFunc(s.searches, func(x *capacity.Search) bool { return len(x.Windows) > 0 }) {
+		return nil // which failed says
+	}
+	r := &knee.Report{
+		Problem: s.problem, Settings: s.settings, Searches: s.searches, Negligible: s.negligible,
+		Name: s.plan.Name, Dyno: version(), Made: time.Now(), Dir: s.dir.Path, Arrival: s.plan.Load.Arrival, Doubts: s.doubts,
+		Interrupted: failed != nil, Notes: s.notes,
+	}
+	err := s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) })
+	_, unread, unwritten := readAndWrite(s.dir)
+	err = errors.Join(err, unread, unwritten)
+	w := s.cmd.OutOrStdout()
+	if s.flags.form() == "json" {
+		return errors.Join(err, report.JSON(w, r.Document()))
+	}
+	if here, e := os.Getwd(); e == nil {
+		if rel, e := filepath.Rel(here, r.Dir); e == nil && !strings.HasPrefix(rel, "..") {
+			r.Dir = rel
+		}
+	}
+	_, e := io.WriteString(w, knee.Text(r, lookOf(w)))
+	return errors.Join(err, e)
+}

@@ -1,0 +1,335 @@
+package knee
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/capacity"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/plot"
+	"github.com/dynolab/dyno/report/words"
+)
+
+// mostLines is a screen, of which the heading of the last table and what follows take some.
+const (
+	mostLines   = 45
+	aroundTable = 6
+)
+
+// Text is what dyno capacity prints: a screen, the answer first.
+func Text(r *Report, o layout.Options) string {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(layout.Fold(text, "", "  ", o.Columns())) }
+	section := func(s *layout.Section) {
+		for n := range s.Grids {
+			s.Grids[n].Narrow(o.Columns())
+		}
+		s.Text(&b, o.Columns(), o.Color)
+	}
+	answers := r.answers()
+	line(r.first(answers))
+	for i := range answers {
+		if text := r.why(i, answers[i]); text != "" {
+			line(text)
+		}
+	}
+	line(fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
+	if len(r.Settings) > 1 {
+		section(r.compared(answers))
+	}
+	if lines := r.drawn(answers, min(o.Columns(), 76)); lines != nil {
+		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
+	}
+	section(r.measured(answers, mostLines-aroundTable-strings.Count(b.String(), "\n")-2*len(slices.Concat(r.Notes, r.doubts()))))
+	b.WriteString("\n")
+	for _, n := range slices.Concat(r.Notes, r.doubts()) {
+		line(n)
+	}
+	line("All windows: dyno report " + r.Dir)
+	return b.String()
+}
+
+// first is the answer.
+func (r *Report) first(answers []capacity.Answer) string {
+	var at []string
+	for _, o := range r.Problem.Objectives {
+		at = append(at, o.String())
+	}
+	objectives := words.List(at)
+	if len(answers) == 1 {
+		text := fmt.Sprintf("%s: capacity: %s at %s", r.Name, spell(answers[0]), objectives)
+		if a := answers[0]; len(at) > 1 && (a.Kind == capacity.Found || a.Kind == capacity.Wide) {
+			text += "; binding: " + r.Problem.Objectives[a.Binding].Name
+		}
+		return text
+	}
+	var each []string
+	for i, a := range answers {
+		each = append(each, layout.Label(r.Settings[i].String())+" "+spell(a))
+	}
+	return fmt.Sprintf("%s: capacity at %s: %s", r.Name, objectives, strings.Join(each, "; "))
+}
+
+// spell is an answer in a few words.
+func spell(a capacity.Answer) string {
+	switch a.Kind {
+	case capacity.AtLeast:
+		return "at least " + perSecond(a.Rate)
+	case capacity.AtMost:
+		return "less than " + perSecond(a.Rate)
+	case capacity.Unknown:
+		return "unclear"
+	}
+	return fmt.Sprintf("%s (%s to %s)", perSecond(a.Rate), figure(a.Lo), figure(a.Hi))
+}
+
+// why says what an answer lacks.
+func (r *Report) why(i int, a capacity.Answer) string {
+	s, of := r.Searches[i], ""
+	if len(r.Settings) > 1 {
+		of = r.Settings[i].String() + ": "
+	}
+	lo, hi := s.Bracket()
+	longer := "consider: a longer --within"
+	if r.Interrupted {
+		longer = "the search was interrupted"
+	}
+	switch {
+	case a.Flat:
+		return of + "lower rates hold no better, so a queue is not the reason: the service is slow at any rate, or other programs use the machine (consider: another limit, or a quiet machine)."
+	case a.Kind == capacity.Wide:
+		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: the time was up after %s (%s).", of,
+			percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), spent(s), longer)
+	case a.Kind == capacity.AtLeast && a.Limited:
+		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
+	case a.Kind == capacity.AtLeast && r.Problem.Most > 0 && lo*1.1 > r.Problem.Most:
+		return of + "no higher rate was to be tried (--most)."
+	case a.Kind == capacity.AtLeast:
+		return fmt.Sprintf("%sall rates that were tried held, then the time was up after %s (%s).", of, spent(s), longer)
+	case a.Kind == capacity.AtMost:
+		return of + "even the lowest rate that was tried did not hold."
+	case a.Kind == capacity.Unknown && lo > 0 && hi > 0:
+		return fmt.Sprintf("%swindows up to %s held and those from %s on did not, but they are too few for an interval after %s (%s).", of, perSecond(lo), perSecond(hi), spent(s), longer)
+	case a.Kind == capacity.Unknown && len(s.Windows) > 0:
+		return of + "no window says anything of the service: the generator was late in all of them (consider: more CPU for dyno)."
+	}
+	return ""
+}
+
+func spent(s *capacity.Search) string { return dyno.Duration(s.Spent.Round(time.Second)).String() }
+
+func percent(x float64) string { return fmt.Sprintf("%.2g%%", 100*x) }
+
+// figure is a rate with three or four digits.
+func figure(rate float64) string {
+	if rate >= 1000 {
+		return fmt.Sprintf("%.0f", rate)
+	}
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(max(rate, 0.1))))), rate)
+}
+
+func perSecond(rate float64) string { return figure(rate) + "/s" }
+
+// compared is the table of settings.
+func (r *Report) compared(answers []capacity.Answer) *layout.Section {
+	g := layout.Grid{Cols: layout.Columns(5), Head: [][]string{{"", "capacity/s", "95% interval", "change", "95% interval", "verdict"}}}
+	for i, x := range capacity.Against(answers, r.Negligible) {
+		a := answers[i]
+		cells := layout.Cells(layout.Label(r.Settings[i].String()), "unclear", "", "", "", "")
+		if a.Kind == capacity.Found || a.Kind == capacity.Wide {
+			cells[1].Text, cells[2].Text = figure(a.Rate), fmt.Sprintf("[%s, %s]", figure(a.Lo), figure(a.Hi))
+		} else if a.Rate > 0 {
+			cells[1].Text = spell(a)
+		}
+		if i > 0 {
+			cells[5] = layout.Cell{Text: string(x.Verdict), Mark: layout.MarkOf(x.Verdict)}
+			if !math.IsNaN(x.Ratio) {
+				cells[3].Text, cells[4].Text = layout.Change(x.Ratio), layout.Interval(x.Lo, x.Hi)
+			}
+		}
+		g.Rows = append(g.Rows, layout.Row{Cells: cells})
+	}
+	return &layout.Section{Grids: []layout.Grid{g}}
+}
+
+// binding is the objective that is drawn.
+func (r *Report) binding(answers []capacity.Answer) int { return answers[0].Binding }
+
+// drawn is the knee: what the objective is about against the rate.
+func (r *Report) drawn(answers []capacity.Answer, width int) []string {
+	j := r.binding(answers)
+	o := r.Problem.Objectives[j]
+	limit := cmp.Or(o.Limit.Seconds(), o.Share)
+	var points []plot.Point
+	least, most := math.Inf(1), 0.0
+	for i, s := range r.Searches {
+		for n := range s.Windows {
+			w := &s.Windows[n]
+			y := w.Seen[j]
+			if a := answers[i]; math.IsNaN(y) || a.Rate > 0 && (w.Rate > 2*a.Rate || w.Rate < a.Rate/8) {
+				continue
+			}
+			sign := '●'
+			switch {
+			case len(r.Searches) > 1:
+				sign = rune('1' + i%9)
+			case w.Limited:
+				sign = '?'
+			case !s.Held(w):
+				sign = '○'
+			}
+			points = append(points, plot.Point{X: w.Rate, Y: min(max(y, limit/1000), 30*limit), Sign: sign})
+			least, most = min(least, w.Rate), max(most, w.Rate)
+		}
+	}
+	var line []plot.Point
+	for n := range width {
+		line = append(line, plot.Point{X: least * math.Pow(most/least, float64(n)/float64(width-1)), Y: limit, Sign: '─'})
+	}
+	y := func(x float64) string { return layout.Duration(time.Duration(x * 1e9)) }
+	if o.Limit == 0 {
+		y = percent
+	}
+	lines := plot.Scatter(append(line, points...), width, 12, perSecond, y)
+	if lines == nil || len(points) < 3 {
+		return nil
+	}
+	legend := "● held, ○ not held"
+	if len(r.Searches) > 1 {
+		var names []string
+		for i, s := range r.Settings {
+			names = append(names, fmt.Sprintf("%d %s", i+1, layout.Label(s.String())))
+		}
+		legend = strings.Join(names[:min(len(names), 4)], ", ")
+	} else if slices.ContainsFunc(r.Searches[0].Windows, func(w capacity.Window) bool { return w.Limited }) {
+		legend += ", ? generator late"
+	}
+	title := layout.Fold(fmt.Sprintf("%s (up) against the rate (right): %s, ─ %s", o.Name, legend, o.Threshold), "", "  ", width)
+	return append([]string{strings.TrimSuffix(title, "\n")}, lines...)
+}
+
+// measured is the table of windows, those nearest to the capacity if there are more than so many.
+func (r *Report) measured(answers []capacity.Answer, most int) *layout.Section {
+	head := []string{"rate", "window", "requests"}
+	for _, o := range r.Problem.Objectives {
+		head = append(head, o.Name, "allowed")
+	}
+	type row struct {
+		far   float64
+		rate  float64
+		cells []layout.Cell
+	}
+	var rows []row
+	for i, s := range r.Searches {
+		for n := range s.Windows {
+			w := &s.Windows[n]
+			cells := layout.Cells(perSecond(w.Rate), layout.Duration(w.Length), layout.Digits(int64(w.Whole[0].N)))
+			for j, o := range r.Problem.Objectives {
+				cells = append(cells, layout.Cells(seen(o, w.Seen[j]), times(w.Whole[j], o.Share))...)
+			}
+			cells = append(cells, layout.Cell{Text: held(s, w)})
+			if len(r.Settings) > 1 {
+				cells = append(cells, layout.Cell{Text: layout.Label(r.Settings[i].String())})
+			}
+			rows = append(rows, row{math.Abs(math.Log(w.Rate / max(answers[i].Rate, 1e-9))), w.Rate, cells})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.far, b.far) })
+	title := fmt.Sprintf("%s, by rate", layout.Count(len(rows), "window"))
+	if most = max(most, 5); len(rows) > most {
+		title = fmt.Sprintf("%d of %d windows, those nearest to the capacity", most, len(rows))
+		rows = rows[:most]
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rate, b.rate) })
+	head = append(head, "objective")
+	if len(r.Settings) > 1 {
+		head = append(head, "setting")
+	}
+	g := layout.Grid{Cols: layout.Columns(len(head) - 1), Head: [][]string{head}}
+	g.Cols[1].Keep, g.Cols[2].Keep = 2, 1 // are left out first
+	for _, x := range rows {
+		g.Rows = append(g.Rows, layout.Row{Cells: x.cells})
+	}
+	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
+}
+
+// doubts are those of windows, each kind once.
+func (r *Report) doubts() (texts []string) {
+	for _, kind := range []dyno.WarningKind{dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
+		n, text := 0, ""
+		for _, ws := range r.Doubts {
+			for _, w := range ws {
+				if w.Kind == kind {
+					n, text = n+1, w.Text
+				}
+			}
+		}
+		if n > 0 {
+			texts = append(texts, fmt.Sprintf("doubt: %d of %d windows: %s", n, len(r.Doubts), text))
+		}
+	}
+	return texts
+}
+
+func seen(o dyno.Objective, x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case o.Limit > 0:
+		return layout.Duration(time.Duration(x * 1e9))
+	}
+	return percent(x)
+}
+
+// times is a share of requests beyond a limit, as a multiple of the allowed one.
+func times(c capacity.Count, allowed float64) string {
+	x := c.Beyond / max(c.N, 1) / allowed
+	if x >= 10 || x < 0.01 {
+		return fmt.Sprintf("%.0f×", x)
+	}
+	return fmt.Sprintf("%.2g×", x)
+}
+
+func held(s *capacity.Search, w *capacity.Window) string {
+	switch {
+	case w.Limited:
+		return "generator late"
+	case w.Behind:
+		return "behind the rate"
+	case s.Held(w):
+		return "held"
+	}
+	return "not held"
+}
+
+// Progress is one line about a window that is over.
+func Progress(objectives []dyno.Objective, setting string, w *capacity.Window, failures map[string]int) string {
+	var parts []string
+	for j, o := range objectives {
+		parts = append(parts, o.Name+" "+seen(o, w.Seen[j])+", "+times(w.Whole[j], o.Share)+" of what is allowed beyond "+o.Literal)
+	}
+	switch {
+	case w.Limited:
+		parts = append(parts, "the generator was late")
+	case w.Behind:
+		parts = append(parts, "the service took less")
+	}
+	most, cause := 0, ""
+	for text, n := range failures {
+		if n > most {
+			most, cause = n, text
+		}
+	}
+	if most > 0 {
+		parts = append(parts, fmt.Sprintf("failed most often: %s (%d)", cause, most))
+	}
+	if setting != "" {
+		setting += ": "
+	}
+	return fmt.Sprintf("%s%s for %s: %s", setting, perSecond(w.Rate), layout.Duration(w.Length), strings.Join(parts, "; "))
+}

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/texts"
 	"github.com/dynolab/dyno/safe"
 )
 
@@ -25,30 +25,17 @@ type Scenario struct {
 	Setup, Loop, Teardown []*Step
 	Tallies               []Tally // what is measured: steps of the same name are one
 	Warnings              dyno.Warnings
-	tables                *tables
-	counter               count // of {{counter}}
+	tables                *texts.Tables
+	counter               texts.Count // of {{counter}}
 }
-
-// A count is of all generators of a load: each has every of-th number from its index on. The zero value is
-// that of one generator.
-type count struct {
-	taken     atomic.Int64
-	index, of int64
-}
-
-func (c *count) next() int64 { return (c.taken.Add(1)-1)*max(c.of, 1) + c.index }
-
-func (c *count) share(index, of int) { c.index, c.of = int64(index), int64(of) }
 
 // Share makes the scenario that of one of several generators, before it is played: what is taken in turn
 // over the whole load, such as rows of data, targets and {{counter}}, is taken by them in turn.
 func (s *Scenario) Share(index, of int) {
-	s.counter.share(index, of)
-	if s.tables != nil {
-		s.tables.next.share(index, of)
-	}
+	s.counter.Share(index, of)
+	s.tables.Share(index, of)
 	for _, step := range s.Loop {
-		step.turn.share(index, of)
+		step.turn.Share(index, of)
 	}
 }
 
@@ -63,10 +50,10 @@ type Step struct {
 	Label    string
 	method   string
 	base     *url.URL
-	target   text
-	host     text
+	target   texts.Text
+	host     texts.Text
 	fields   []headerText
-	body     text
+	body     texts.Text
 	closes   bool           // it asks for the connection to be closed
 	Fixed    *http1.Request // the whole request, if nothing of it varies
 	Expect   []int
@@ -79,12 +66,12 @@ type Step struct {
 	sleep dyno.Sleep
 	Group []*Step // sent at the same time
 	turns []*Step // instead of itself: one of these, in turn over all clients
-	turn  count
+	turn  texts.Count
 }
 
 type headerText struct {
 	name  string
-	value text
+	value texts.Text
 }
 
 // Pick returns the step itself or, of targets, the next one.
@@ -92,7 +79,7 @@ func (s *Step) Pick() *Step {
 	if len(s.turns) == 0 {
 		return s
 	}
-	return s.turns[s.turn.next()%int64(len(s.turns))]
+	return s.turns[s.turn.Next()%int64(len(s.turns))]
 }
 
 // Width is how many requests the step sends at the same time.
@@ -105,7 +92,7 @@ func (s *Step) Rests() bool { return s.sleep.Max > 0 }
 func (s *Step) RestTime(v *Vars) time.Duration {
 	d := time.Duration(s.sleep.Min)
 	if more := int64(s.sleep.Max - s.sleep.Min); more > 0 {
-		d += time.Duration(v.rng.Int64N(more + 1))
+		d += time.Duration(v.Random(more + 1))
 	}
 	return d
 }
@@ -118,12 +105,18 @@ func (s *Step) Counts(n int) bool {
 	return s.Measured
 }
 
+// Vars are one client's variables.
+type Vars = texts.Vars
+
+// An UnknownError names a variable that has no value.
+type UnknownError = texts.UnknownError
+
 // MaxQuoted is how many bytes of an answer are shown of a request that failed.
 const MaxQuoted = http1.ErrorBody - 1
 
 type compiler struct {
 	base  *url.URL
-	known *names
+	known *texts.Names
 	s     Scenario
 }
 
@@ -134,7 +127,7 @@ func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, err
 	if err != nil {
 		return nil, err
 	}
-	c := compiler{base: base, known: newNames(arg, tables)}
+	c := compiler{base: base, known: texts.NewNames(arg, tables)}
 	c.s.tables = tables
 	for _, part := range []struct {
 		name  string
@@ -211,7 +204,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	if loop && len(st.Expect) == 0 { // then a body is kept if the status is bad
 		s.keep = 0
 	}
-	if s.target, err = parseText("path", st.Path, c.known); err != nil {
+	if s.target, err = texts.Parse("path", st.Path, c.known); err != nil {
 		return nil, err
 	}
 	body := st.Body
@@ -220,12 +213,12 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if use := templateUse.Find(data); use != nil {
+		if use := texts.Use.Find(data); use != nil {
 			c.s.Warnings.AddOf(dyno.WarnTemplate, st.BodyFile, "%s has %s, but dyno sends a file as it is (consider: body: with its text, or --body \"$(cat %[1]s)\", which fills in templates)", st.BodyFile, use)
 		}
-		body = literal(string(data))
+		body = texts.Literal(string(data))
 	}
-	if s.body, err = parseText("body", body, c.known); err != nil {
+	if s.body, err = texts.Parse("body", body, c.known); err != nil {
 		return nil, err
 	}
 	if err := c.header(s, st.Headers); err != nil {
@@ -235,7 +228,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		return nil, err
 	}
 	for _, k := range s.captures {
-		if err := c.known.capture(k.name); err != nil {
+		if err := c.known.Capture(k.name); err != nil {
 			return nil, err
 		}
 		s.header = s.header || k.header != "" || k.cookie != ""
@@ -279,7 +272,7 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 		if !http1.IsToken(name) {
 			return fmt.Errorf("bad header name %q", name)
 		}
-		v, err := parseText("header "+name, all[name], c.known)
+		v, err := texts.Parse("header "+name, all[name], c.known)
 		if err != nil {
 			return err
 		}
@@ -301,9 +294,9 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 // does not make r.Wire.
 func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
-	render := func(into []byte, t text) []byte {
+	render := func(into []byte, t texts.Text) []byte {
 		if err == nil {
-			into, err = t.append(into[:0], v)
+			into, err = t.Append(into[:0], v)
 		}
 		return into
 	}
@@ -332,18 +325,18 @@ func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 }
 
 func (s *Step) constant() bool {
-	texts := []text{s.target, s.host, s.body}
+	all := []texts.Text{s.target, s.host, s.body}
 	for _, f := range s.fields {
-		texts = append(texts, f.value)
+		all = append(all, f.value)
 	}
-	return !slices.ContainsFunc(texts, func(t text) bool { _, ok := t.fixed(); return !ok })
+	return !slices.ContainsFunc(all, func(t texts.Text) bool { _, ok := t.Fixed(); return !ok })
 }
 
 // NewVars makes a client's variables. Its set-up and its first loop share a row of
 // the tables.
 func (s *Scenario) NewVars(client int, seed uint64) *Vars {
-	v := newVars(client, seed, s.tables, &s.counter)
-	s.tables.take(v)
+	v := texts.NewVars(client, seed, s.tables, &s.counter)
+	s.tables.Take(v)
 	return v
 }
 

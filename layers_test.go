@@ -32,13 +32,15 @@ var layers = map[string][]string{
 	"load/internal/cause":  {},
 	"load/internal/frames": {},
 	"load/internal/pace":   {},
+	"load/internal/rpc":    {},
+	"load/internal/texts":  {},
 	"load/engine":          {".", "load/http1"},
 	"load/foreign":         {".", "hist", "load", "load/http1", "load/scenario"},
 	"load/http1":           {},
 	"load/pool":            {".", "hist", "load"},
 	"load/requestlog":      {"."},
 	"load/schedule":        {"."},
-	"load/scenario":        {".", "load/http1", "safe"},
+	"load/scenario":        {".", "load/http1", "load/internal/texts", "safe"},
 	"probe":                {".", "gctrace"},
 	"probe/goruntime":      {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":         {".", "cgroup", "probe"},
@@ -101,9 +103,9 @@ var layers = map[string][]string{
 var acting = []string{"lab", "load", "subject", "findings", "web", "cmd"}
 
 // program reports whether a package is a program of its own, which belongs to
-// no layer: an example subject, or the source that is injected into subjects.
+// no layer: an example subject, the source that is injected into subjects, or a load.
 func program(pkg string) bool {
-	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "subject/inject")
+	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "subject/inject") || pkg == "load/grpc/_program"
 }
 
 // TestLayers reads the files itself, rather than ask go list, so that the test

@@ -28,7 +28,7 @@ func (l *Load) check() *PlanError {
 		}
 		return nil
 	}
-	return cmp.Or(l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
+	return cmp.Or(l.checkProgram(), l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
 }
 
 // wrong returns the mistake of a plan in which something is wrong, or nil. The
@@ -127,6 +127,25 @@ func (l *Load) checkSteps() *PlanError {
 		l.Client.check(),
 		wrong(len(loop) > 0 && len(slices.DeleteFunc(slices.Clone(loop), rests)) == 0, "load client loop", "the loop only sleeps (want a request in it, for example GET /)"),
 	)
+}
+
+// checkProgram finds keys that only dyno's own requests have.
+func (l *Load) checkProgram() *PlanError {
+	if l.Program == "" {
+		return wrong(len(l.Args) > 0, "load args", "args are those of a program (want program: ./loadtest, a main package)")
+	}
+	for _, key := range []struct {
+		name  string
+		given bool
+	}{
+		{"client", given(l.Client) != ""}, {"targets", l.Targets != ""}, {"data", len(l.Data) > 0}, {"http", l.HTTP != ""},
+		{"insecure", l.Insecure}, {"connect_timeout", l.ConnectTimeout > 0}, {"read_timeout", l.ReadTimeout > 0},
+	} {
+		if key.given {
+			return PlanErrorf("load has program and %s, which is for dyno's own requests (consider: args of the program)", key.name).of("load", key.name)
+		}
+	}
+	return nil
 }
 
 var takenNames = []string{"n", "client", "arg", "counter", "uuid", "random"}

@@ -164,6 +164,8 @@ type Load struct {
 	Data    map[string]string `json:"data,omitempty"`    // name → CSV file with a header; {{.NAME.COLUMN}} is a row's field
 	Targets string            `json:"targets,omitempty"` // a file of requests to take in turn, instead of Client
 	Client  Client            `json:"client,omitzero"`   // no loop means GET /
+	Program string            `json:"program,omitempty"` // a load written in Go, instead of Client: directory of a main package that imports load/client, module@version, or an executable file
+	Args    []string          `json:"args,omitempty"`    // of Program; templates: {{.arg.NAME}}
 	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
 
 	KeepRequests    string `json:"keep_requests,omitempty"`     // "", "all" or "none" in requests.parquet
@@ -194,8 +196,11 @@ func (l Load) String() string {
 	if l.Warmup > 0 {
 		warm = fmt.Sprintf(" after %v of warm-up", l.Warmup)
 	}
-	if l.Targets != "" {
+	switch {
+	case l.Targets != "":
 		much += " with the requests of " + filepath.Base(l.Targets)
+	case l.Program != "":
+		much += " with the requests of program " + filepath.Base(l.Program)
 	}
 	if l.Rate.Open() {
 		return l.opened(much + warm)
@@ -276,7 +281,7 @@ func (l Load) Resolved() Load {
 		l.Duration = cmp.Or(Duration(l.Rate.Length()), DefaultDuration)
 	}
 	l.Timeout = cmp.Or(l.Timeout, DefaultTimeout)
-	if len(l.Client.Loop) == 0 && l.Targets == "" {
+	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Program == "" {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
 	return l

@@ -44,9 +44,11 @@ type Hands struct {
 	// of Start: subject.WhyNotBeside. It is "" if it cannot; nil means that it never can.
 	WhyNotBeside func(error) string
 	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
-	Tool         foreign.Tool                                                                                                     // runs the command of a load that has one: subject.RunTool
-	Probe        func(name string) (probe.Probe, bool)                                                                            // ProbeNamed
-	RSS          func(pid int) (float64, error)                                                                                   // kernel.RSS; nil means that idle memory is not read
+	// Program makes the executable of a load's program, and keeps it; dir is the plan's directory. Nil: no load has one.
+	Program func(ctx context.Context, l dyno.Load, dir string) (path string, err error)
+	Tool    foreign.Tool                          // runs the command of a load that has one: subject.RunTool
+	Probe   func(name string) (probe.Probe, bool) // ProbeNamed
+	RSS     func(pid int) (float64, error)        // kernel.RSS; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
 	Memory  func() (left, total float64, err error)
@@ -148,8 +150,25 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 		if err := l.Prepare(ctx, t.Subject); err != nil {
 			return err
 		}
+		if _, err := l.program(ctx, &t); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// program makes the executable of a trial's load, "" if that is no program.
+func (l *Lab) program(ctx context.Context, t *dyno.Trial) (path string, err error) {
+	if t.Load.Program == "" {
+		return "", nil
+	}
+	if l.Program == nil {
+		return "", errors.New("a load's program cannot be built here")
+	}
+	if path, err = l.Program(ctx, t.Load, t.Subject.Dir); err != nil {
+		return "", fmt.Errorf("load program: %w", err)
+	}
+	return path, nil
 }
 
 // Run runs the trials of e block by block and hands each result to sink before the next block

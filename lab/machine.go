@@ -68,14 +68,36 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Tool:         subject.RunTool,
-		Probe:        ProbeNamed,
-		RSS:          func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
-		Inspect:      func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
-		Knobs:        func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
-		CPU:          kernel.CPU,
+		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
+			built, err := builder.Build(ctx, programOf(l.Program, dir))
+			if err != nil {
+				return "", err
+			}
+			return built.Path, nil
+		},
+		Tool:    subject.RunTool,
+		Probe:   ProbeNamed,
+		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
+		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:     kernel.CPU,
 	}}
 	return l, builder.Close, nil
+}
+
+// programOf says how a load's program is built: a package, a version of one, or nothing if it is an
+// executable file.
+func programOf(name, dir string) dyno.Subject {
+	s := dyno.Subject{Dir: dir, NoInject: true}
+	switch info, err := os.Stat(name); {
+	case err == nil && info.Mode().IsRegular():
+		s.Binary = name
+	case err != nil && strings.Contains(name, "@"):
+		s.Module = name
+	default:
+		s.Package = name
+	}
+	return s
 }
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to

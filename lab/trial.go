@@ -262,12 +262,15 @@ func whileAlive(ctx context.Context, running *Running) (alive context.Context, r
 }
 
 const (
-	commandLog     = "load.log"  // what it wrote
+	commandLog     = "load.log"  // what it wrote, or the load's program
 	commandSummary = "load.json" // k6's summary
 )
 
 // put puts the load of a trial on its subject. A command runs where the subject does.
 func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Record, error) {
+	if t.Load.Program != "" {
+		return t.putProgram(ctx, base, o)
+	}
 	if t.Load.Command == "" {
 		return t.lab.Load(ctx, base, t.Load, t.Subject.Arg, o)
 	}
@@ -285,6 +288,25 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 	}
 	c.Log, c.Summary = log, filepath.Join(dir, commandSummary)
 	rec, err := foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
+	return rec, errors.Join(err, log.close())
+}
+
+// putProgram lets the load's program put the load of a trial on its subject.
+func (t *trial) putProgram(ctx context.Context, base string, o load.Options) (rec *load.Record, err error) {
+	l := t.Load
+	if l.Program, err = t.lab.program(ctx, &t.Trial); err != nil {
+		return nil, err
+	}
+	o.Dir = t.Subject.Dir
+	if t.dir == "" { // nothing is to be written
+		return t.lab.Load(ctx, base, l, t.Subject.Arg, o)
+	}
+	log, err := newLogFile(t.dir, commandLog)
+	if err != nil {
+		return nil, err
+	}
+	o.Log = log
+	rec, err = t.lab.Load(ctx, base, l, t.Subject.Arg, o)
 	return rec, errors.Join(err, log.close())
 }
 

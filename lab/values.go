@@ -52,6 +52,9 @@ func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
 	} else if rec.Requests > 0 {
 		m.told(rec)
 	}
+	if rec.Messages > 0 {
+		m.add("messages/s", float64(rec.Messages)/rec.Own.Seconds())
+	}
 	if rec.SentRate > 0 {
 		m.add("sent/s", rec.SentRate)
 	}

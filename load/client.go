@@ -43,6 +43,7 @@ type outcome struct {
 	sent, done time.Duration // on the clock of the run
 	status     int           // 0 if there was no answer
 	in, out    int64         // bytes of the bodies received and sent
+	messages   int64         // of a stream
 	failure                  // its cause is "" if the request succeeded
 	example    string        // of a cause's first failure: the request, and the beginning of the answer
 }

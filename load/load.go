@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"runtime"
@@ -51,9 +52,11 @@ type Options struct {
 	// the schedule counts from then, and closed clients wait for it. Several generators
 	// begin together by it.
 	At    func() time.Time
-	Part  Part   // of the load, which this generator sends
-	Meter *Meter // if not nil, shows the run's progress
-	Turn  *Turn  // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
+	Part  Part      // of the load, which this generator sends
+	Meter *Meter    // if not nil, shows the run's progress
+	Dir   string    // working directory of the load's program; "" means dyno's
+	Log   io.Writer // takes what the load's program writes, from one goroutine at a time; may be nil
+	Turn  *Turn     // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
 }
 
 // A Part is one generator's share of a load that several send. The zero value is the whole.
@@ -137,7 +140,8 @@ type runner struct {
 	limit    float64   // share of failures that is allowed
 	scenario *scenario.Scenario
 	engine   engine.Engine
-	loops    *loops // of an open load, where they are the engine; else nil
+	loops    *loops   // of an open load, where they are the engine; else nil
+	distant  *distant // the load's program, if that sends; else nil, as engine and clients are with it
 	clients  []*client
 	rec      *recorder
 	meter    *Meter
@@ -159,7 +163,7 @@ type runner struct {
 	endedOwn    time.Duration // the same, of the run's own time
 	complete    bool          // it was played to its end
 	cpu         float64       // see Record.CPU
-	busiest     float64       // of the loops: CPU time of its thread as a share of the time
+	busiest     float64       // of the loops: CPU time of its thread as a share of the time; of a program: of its cores
 }
 
 // Run puts l on the service at base, "http://host:port". arg has the values of
@@ -181,6 +185,10 @@ func Run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // Check reports a mistake in l's steps, such as an unknown variable, as a
 // [*dyno.PlanError] that names the step. It sends nothing.
 func Check(l dyno.Load, arg map[string]string) error {
+	if l.Program != "" {
+		_, err := scenario.ExpandArgs(&l, arg)
+		return err
+	}
 	_, err := scenario.Compile(&url.URL{Scheme: "http", Host: "127.0.0.1"}, &l, arg)
 	return err
 }
@@ -234,6 +242,13 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	}
 	r.meter = cmp.Or(o.Meter, new(Meter))
 	r.meter.In(o.Turn)
+	if r.load.Program != "" {
+		if r.distant, err = r.newDistant(ctx, arg); err != nil {
+			return nil, err
+		}
+		defer r.distant.Kill()
+		return r.play(ctx, o)
+	}
 	engineCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	links := r.scenario.Links()
@@ -268,7 +283,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // players returns the number of clients: in an open load, of requests that may be
 // under way; HTTP/2 has several on a connection.
 func (r *runner) players() int {
-	if r.load.Rate.Open() && r.engine.Name() == "std" {
+	if r.load.Rate.Open() && r.engine != nil && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
 	}
 	if r.load.Rate.Open() {
@@ -284,15 +299,19 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
 	l = l.Resolved()
-	s, err := scenario.Compile(u, &l, arg)
-	if err != nil {
-		return nil, err
+	s, shards := new(scenario.Scenario), 1 // of a program, whose records one goroutine reads
+	if l.Program == "" {
+		shards = l.Concurrency
+		if s, err = scenario.Compile(u, &l, arg); err != nil {
+			return nil, err
+		}
 	}
 	r := &runner{
 		clock: clock{time.Now()},
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),
-		rec:   newRecorder(s.Tallies, l.Concurrency, l.Rate.Open()),
+		pacer: pace.New,
+		rec:   newRecorder(s.Tallies, shards, l.Rate.Open()),
 	}
 	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
@@ -307,7 +326,11 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 
 func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	r.meter.Enter("setup")
-	if err := r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Setup, true) }); err != nil {
+	if r.distant != nil {
+		if err := r.distant.setUp(ctx); err != nil {
+			return nil, err
+		}
+	} else if err := r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Setup, true) }); err != nil {
 		return nil, err
 	}
 	if r.loops != nil { // they have connections of their own
@@ -343,7 +366,7 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	}
 	if err == nil {
 		r.meter.Enter("teardown")
-		err = r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Teardown, false) })
+		err = r.tearDown(ctx)
 	}
 	rec := r.record()
 	r.rec.keepNoMore(rec)
@@ -358,6 +381,13 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 		return rec, nil
 	}
 	return rec, rec.Check(r.base.String(), &r.load)
+}
+
+func (r *runner) tearDown(ctx context.Context) error {
+	if r.distant != nil {
+		return r.distant.Close(ctx)
+	}
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Teardown, false) })
 }
 
 // each runs f for every client at once and waits for all. The first error cancels
@@ -415,7 +445,7 @@ func (r *runner) warmUp(ctx context.Context) error {
 		return r.open(ctx, r.share(schedule.Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
 	}
 	until := r.turn.own(r.now()) + d
-	err := r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, false) })
+	err := r.loop(ctx, until, false)
 	if n := r.warm.Load(); n > 0 {
 		r.meter.Answer.Store(r.warmTook.Load() / n)
 	}
@@ -453,7 +483,15 @@ func (r *runner) measure(ctx context.Context) error {
 	if r.rec.begin(r.begins()); d > 0 {
 		r.rec.until = r.rec.zeroOwn + d
 	}
-	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, r.rec.until, true) })
+	return r.loop(ctx, r.rec.until, true)
+}
+
+// loop plays a phase of a closed load.
+func (r *runner) loop(ctx context.Context, until time.Duration, measured bool) error {
+	if r.distant != nil {
+		return r.distant.closed(ctx, until, measured)
+	}
+	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, measured) })
 }
 
 // begins is when a phase begins: now, or as Options.At has it of the window.

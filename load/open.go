@@ -16,7 +16,10 @@ import (
 // A request that is late because no client was free is sent as soon as one is, whoever's
 // turn it is: it would be so without turns, and its latency runs on.
 func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp time.Duration, measured bool) error {
-	if r.loops != nil {
+	switch {
+	case r.distant != nil:
+		return r.distant.open(ctx, s, length, catchUp, measured)
+	case r.loops != nil:
 		return r.loops.open(ctx, s, length, catchUp, measured)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -39,6 +39,7 @@ type Record struct {
 	Latency  *hist.Histogram // done - due, of the requests that succeeded
 	Service  *hist.Histogram // done - sent; in a closed load it is Latency itself
 	Lateness *hist.Histogram // open load: sent - when it could have been sent, the generator's own delay, of a session's first step; else nil
+	Messages int64           // of streams, that were received
 	Waited   int64           // open load: requests that waited for a connection to be free, or sessions for a client
 	CPU      float64         // the generator's CPU time in the window as a share of its cores, or the busiest loop's of one; 0 if not known
 
@@ -115,7 +116,7 @@ func (r *runner) record() *Record {
 		rec.Cures[f.cause] = f.cure
 	}
 	rec.Statuses, rec.Slowest, rec.Examples = sum.statuses, sum.slowest, sum.examples
-	rec.BytesIn, rec.BytesOut, rec.Waited = sum.in, sum.out, sum.waited
+	rec.BytesIn, rec.BytesOut, rec.Messages, rec.Waited = sum.in, sum.out, sum.messages, sum.waited
 	if sum.own.first == never {
 		sum.own.first = sum.own.last
 	}
@@ -132,13 +133,19 @@ func (r *runner) record() *Record {
 }
 
 func (r *runner) engineName() string {
-	if r.loops != nil {
+	switch {
+	case r.distant != nil:
+		return "program"
+	case r.loops != nil:
 		return "loop"
 	}
 	return r.engine.Name()
 }
 
 func (r *runner) resent() int64 {
+	if r.distant != nil {
+		return 0
+	}
 	n := r.engine.Resent()
 	if r.loops != nil {
 		n += r.loops.resent.Load()

@@ -64,6 +64,7 @@ type totals struct {
 	sentInTime float64 // requests that were over by then, likewise
 	succeeded  float64 // all that succeeded, likewise
 	in, out    int64   // bytes
+	messages   int64   // of streams
 	waited     int64
 	last       time.Duration                       // done
 	own        struct{ first, last time.Duration } // due, done, of the run's own time
@@ -85,9 +86,9 @@ const never = time.Duration(1<<63 - 1)
 // maxHistograms bounds the memory: 64 histograms take some 17 MB.
 const maxHistograms = 64
 
-func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
+func newRecorder(tallies []scenario.Tally, shards int, open bool) *recorder {
 	r := &recorder{tallies: tallies, open: open}
-	n := min(clients, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
+	n := min(shards, runtime.GOMAXPROCS(0), max(maxHistograms/(len(tallies)+2), 1))
 	for range n {
 		s := &shard{rec: r, totals: newTotals()}
 		for _, t := range tallies {
@@ -99,6 +100,22 @@ func newRecorder(tallies []scenario.Tally, clients int, open bool) *recorder {
 		r.shards = append(r.shards, s)
 	}
 	return r
+}
+
+// tally adds a tally while requests are recorded, and returns its index. Only one goroutine records.
+func (r *recorder) tally(t scenario.Tally) int {
+	s := r.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(r.tallies, func(of scenario.Tally) bool { return of.Label == t.Label }) {
+		t.Label += " (mark)" // of a step that has the same name
+	}
+	r.tallies = append(r.tallies, t)
+	s.steps = append(s.steps, StepRecord{Label: t.Label, Latency: hist.New()})
+	if r.keeper != nil {
+		r.keeper.Step(t.Label)
+	}
+	return len(r.tallies) - 1
 }
 
 // begin begins the window.
@@ -204,6 +221,7 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 	s.in += o.in
 	s.out += o.out
+	s.messages += o.messages
 	s.last = max(s.last, o.done)
 	away := s.rec.turn.offset(o.done)
 	s.own.first = min(s.own.first, d.at-s.rec.turn.offset(d.at))
@@ -338,6 +356,7 @@ func (s *totals) merge(t *totals) {
 	s.redirects += t.redirects
 	s.in += t.in
 	s.out += t.out
+	s.messages += t.messages
 	s.waited += t.waited
 	s.recovered = max(s.recovered, t.recovered)
 	s.lastGood = max(s.lastGood, t.lastGood)

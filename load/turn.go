@@ -30,6 +30,67 @@ type Turn struct {
 	shut  time.Duration // when the turn before ended
 
 	cpuAway, cpuShut time.Duration // likewise, of this process's CPU time
+
+	gating sync.Mutex // of the order of what far is told
+	far    gate       // where requests begin, if that is in another process; else nil
+}
+
+// A gate is where the requests of a closed load's phase begin, in another process. It begins shut.
+type gate interface {
+	Gate(open bool)
+	Drained(ctx context.Context) // waits, after it was shut, until no request is under way
+}
+
+// attach lets the turn's requests begin at a gate until detach is called.
+func (t *Turn) attach(ctx context.Context, g gate) (detach func()) {
+	if t == nil {
+		g.Gate(true)
+		return func() {}
+	}
+	if t.slot() > 0 {
+		return t.drive(ctx, g)
+	}
+	t.gating.Lock()
+	defer t.gating.Unlock()
+	t.far = g
+	t.mu.Lock()
+	open := t.open == nil
+	t.mu.Unlock()
+	if open {
+		g.Gate(true)
+	}
+	return func() {
+		t.gating.Lock()
+		defer t.gating.Unlock()
+		t.far = nil
+	}
+}
+
+// drive opens and shuts a gate by the clock.
+func (t *Turn) drive(ctx context.Context, g gate) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var driving sync.WaitGroup
+	driving.Go(func() {
+		p := pace.New(ctx)
+		defer p.Close()
+		for ctx.Err() == nil {
+			now := t.now()
+			t.mu.Lock()
+			if t.slots == nil {
+				t.mu.Unlock()
+				return
+			}
+			wait := t.slots.wait(now)
+			end := t.slots.begin(max(t.slots.slot(now), 0)) + t.slots.length
+			t.mu.Unlock()
+			g.Gate(wait == 0)
+			if wait > 0 {
+				end = now + wait
+			}
+			p.Wait(ctx, t.at(end))
+		}
+	})
+	return func() { cancel(); driving.Wait() }
 }
 
 // NewTurn returns a Turn that is shut.
@@ -37,6 +98,15 @@ func NewTurn() *Turn { return &Turn{clock: clock{time.Now()}, open: make(chan st
 
 // Open begins a turn, which lasts until Shut.
 func (t *Turn) Open() {
+	t.gating.Lock()
+	defer t.gating.Unlock()
+	t.resume()
+	if t.far != nil {
+		t.far.Gate(true)
+	}
+}
+
+func (t *Turn) resume() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.slots != nil {
@@ -55,6 +125,12 @@ func (t *Turn) Open() {
 // Shut ends a turn: no step begins any more. It returns when those under way are over, or
 // when ctx ends.
 func (t *Turn) Shut(ctx context.Context) {
+	t.gating.Lock()
+	defer t.gating.Unlock()
+	if t.far != nil {
+		t.far.Gate(false)
+		t.far.Drained(ctx)
+	}
 	t.mu.Lock()
 	if t.open == nil {
 		t.open = make(chan struct{})

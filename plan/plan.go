@@ -67,6 +67,11 @@ func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = d.path(s.Dir)
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -142,6 +147,12 @@ func (d *decoder) load(n ast.Node, l *dyno.Load) {
 	alone := false
 	keys := d.keys(l)
 	of := d.keys(&one)
+	keys["program"] = func(n ast.Node) {
+		l.Program = d.scalar(n)
+		if path := d.path(l.Program); strings.HasPrefix(l.Program, ".") || exists(path) {
+			l.Program = path
+		}
+	}
 	for _, key := range stepKeys {
 		keys[key] = func(n ast.Node) { alone = true; of[key](n) }
 	}

@@ -44,11 +44,16 @@ type program struct {
 
 func (p *program) now() time.Duration { return time.Since(p.zero) }
 
-// talk does what dyno at a socket says, until it closes the load.
+// talk does what dyno says at a socket, until it closes the load.
 func talk(socket string, open Opener) error {
-	conn, err := net.Dial("unix", socket)
+	l, err := net.Listen("unix", socket)
 	if err != nil {
-		return fmt.Errorf("the dyno that started this load is gone: %w", err)
+		return fmt.Errorf("listen for dyno: %w", err)
+	}
+	conn, err := l.Accept()
+	l.Close()
+	if err != nil {
+		return fmt.Errorf("listen for dyno: %w", err)
 	}
 	defer conn.Close()
 	p := &program{open: open, conn: conn}

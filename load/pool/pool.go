@@ -57,6 +57,7 @@ func add(sum, p *load.Record) {
 	sum.Waited += p.Waited
 	sum.BytesIn += p.BytesIn
 	sum.BytesOut += p.BytesOut
+	sum.Messages += p.Messages
 	for status, n := range p.Statuses {
 		sum.Statuses[status] += n
 	}
@@ -77,8 +78,10 @@ func add(sum, p *load.Record) {
 	sum.Slowest = append(sum.Slowest, p.Slowest...)
 	slices.SortStableFunc(sum.Slowest, func(a, b dyno.Request) int { return cmp.Compare(b.Done-b.Due, a.Done-a.Due) })
 	sum.Slowest = sum.Slowest[:min(len(sum.Slowest), load.MostSlowest)]
-	for i, s := range p.Steps { // all have the steps of one plan
-		if i == len(sum.Steps) {
+	for _, s := range p.Steps { // a program names its steps in the order in which they come
+		i := slices.IndexFunc(sum.Steps, func(of load.StepRecord) bool { return of.Label == s.Label })
+		if i < 0 {
+			i = len(sum.Steps)
 			sum.Steps = append(sum.Steps, load.StepRecord{Label: s.Label, Latency: hist.New()})
 		}
 		to := &sum.Steps[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -20,6 +21,22 @@ func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
 		return "", &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "command"}}
 	}
 	return command, nil
+}
+
+// ExpandArgs returns the arguments of a load's program. A mistake is a [*dyno.PlanError].
+func ExpandArgs(l *dyno.Load, arg map[string]string) (args []string, err error) {
+	for i, text := range l.Args {
+		t, err := texts.Parse("args", text, texts.NewNames(arg, nil))
+		if err == nil {
+			if s, ok := t.Fixed(); ok {
+				args = append(args, s)
+				continue
+			}
+			err = fmt.Errorf("args %q: only {{.arg.NAME}} has a value here", texts.Shorten(text))
+		}
+		return nil, &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "args", strconv.Itoa(i)}}
+	}
+	return args, nil
 }
 
 func expandCommand(command string, arg map[string]string) (string, error) {

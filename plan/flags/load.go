@@ -183,6 +183,19 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		e.Load.Targets, err = filepath.Abs(v)
 		return err
 	})
+	p.Flag(fs, "load-program", "", "package", "load written in Go, for any protocol: a main package that imports load/client, or an executable file", func(e *dyno.Experiment, v string) error {
+		e.Load.Client, e.Load.Targets, e.Load.Args = dyno.Client{}, "", nil
+		e.Load.Program = v
+		if _, err := os.Stat(v); err == nil || strings.HasPrefix(v, ".") {
+			e.Load.Program, err = filepath.Abs(v)
+			return err
+		}
+		return nil
+	})
+	p.List(fs, "load-arg", "", "arg", "argument of the load's program, a template with {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
+		e.Load.Args = vs
+		return nil
+	})
 	p.Flag(fs, "method", "X", "method", "method of the request (default GET, or POST with a body)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})

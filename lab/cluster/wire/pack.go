@@ -64,7 +64,7 @@ func (j *LoadJob) Pack(l dyno.Load) error {
 // Unpack is the load with its files in dir.
 func (j *LoadJob) Unpack(dir string) (dyno.Load, error) {
 	for i, data := range j.Files {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), data, 0o700); err != nil { // it may be the program
 			return dyno.Load{}, err
 		}
 	}
@@ -78,8 +78,10 @@ func (j *LoadJob) Unpack(dir string) (dyno.Load, error) {
 
 // paths are the fields of a load that name files. Its lists are copied before.
 func paths(l *dyno.Load) (all []*string) {
-	if l.Targets != "" {
-		all = append(all, &l.Targets)
+	for _, path := range []*string{&l.Targets, &l.Program} {
+		if *path != "" {
+			all = append(all, path)
+		}
 	}
 	var steps func(list []dyno.Step) []dyno.Step
 	steps = func(list []dyno.Step) []dyno.Step {

@@ -22,7 +22,7 @@ import (
 // Version changes with every change of this package.
 const Version = 1
 
-// Socket is the variable that tells a program the unix socket of its dyno.
+// Socket is the variable that tells a program the unix socket at which dyno will speak to it.
 const Socket = "DYNO_LOAD_SOCKET"
 
 // A Kind says what a frame is.

@@ -1,0 +1,284 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/load/program"
+	"github.com/dynolab/dyno/load/scenario"
+	"github.com/dynolab/dyno/load/schedule"
+)
+
+// A distant is the load's own program, which sends the requests instead of this process. Due times go to
+// it ahead of their time, and records come back.
+type distant struct {
+	*program.Program
+	r *runner
+
+	// Of the goroutine that reads records, and of phases between these:
+	shard    *shard
+	clients  []*client
+	steps    map[uint16]*scenario.Step // by number; those of marks are below marked
+	kinds    map[uint16]*outcome       // the failure and its example, by number
+	measured bool
+	failed   chan error // why the load ends early; holds one
+}
+
+// marked is added to the number of a step that is a mark.
+const marked = 1 << 15
+
+const cureProgram = "the load's program, which makes this error; its own output is in load.log"
+
+func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distant, error) {
+	args, err := scenario.ExpandArgs(&r.load, arg)
+	if err != nil {
+		return nil, err
+	}
+	d := &distant{
+		r: r, shard: r.rec.shards[0], failed: make(chan error, 1),
+		steps: map[uint16]*scenario.Step{}, kinds: map[uint16]*outcome{frames.NoTime: {failure: failure{CauseTimeout, cures[CauseTimeout]}}},
+	}
+	part := r.options.Part
+	for i := range r.players() {
+		d.clients = append(d.clients, newClient(r, part.First+i, d.shard))
+	}
+	d.Program, err = program.Start(ctx, program.Options{
+		Path: r.load.Program, Args: args, Name: filepath.Base(r.load.Program), Dir: r.options.Dir, Log: r.options.Log,
+		Hello: frames.Hello{
+			Base: r.base.String(), Timeout: time.Duration(r.load.Timeout), First: part.First, Index: part.Index, Of: part.of(),
+			Seed: r.load.Seed, Open: r.load.Rate.Open(),
+		},
+		Now: r.now, Record: d.record, Named: d.named,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// setUp opens the clients: all of a closed load, the first of an open one, which needs the others later.
+func (d *distant) setUp(ctx context.Context) error {
+	n := len(d.clients)
+	open := n
+	if d.r.load.Rate.Open() {
+		open = 1
+	}
+	return d.Connect(ctx, n, open)
+}
+
+// named takes the name of a step or of a kind of failures.
+func (d *distant) named(n *frames.Name) {
+	if !n.Step {
+		d.kinds[n.Number] = &outcome{failure: failure{n.Text, cmp.Or(cures[n.Text], cureProgram)}, example: tame(n.Example)}
+		return
+	}
+	d.steps[n.Number] = &scenario.Step{Label: n.Text, Measured: true, Tally: -1}
+}
+
+// stepOf is the step of a record, whose tally it makes if it is the first that counts.
+func (d *distant) stepOf(m *frames.Record) *scenario.Step {
+	key, loop := m.Step, m.Flags&frames.Mark == 0
+	if !loop {
+		key |= marked
+	}
+	s := d.steps[key]
+	if s == nil {
+		label := frames.Other
+		if named := d.steps[m.Step]; named != nil {
+			label = named.Label
+		}
+		s = &scenario.Step{Label: label, Measured: true, Tally: -1}
+		d.steps[key] = s
+	}
+	if s.Tally < 0 && d.measured {
+		s.Tally = d.r.rec.tally(scenario.Tally{Label: s.Label, Loop: loop})
+	}
+	return s
+}
+
+// record takes a record.
+func (d *distant) record(m *frames.Record) {
+	r := d.r
+	i := int(m.Client) - r.options.Part.First
+	if i < 0 || i >= len(d.clients) {
+		d.end(fmt.Errorf("load program %s: a record of client %d, which there is not", d.Name, m.Client))
+		return
+	}
+	var o outcome
+	if m.Kind != 0 {
+		if of := d.kinds[m.Kind]; of != nil {
+			o = *of
+		} else {
+			o.failure = failure{frames.Other, cureProgram}
+		}
+	}
+	o.sent, o.done, o.in, o.out, o.messages = m.Sent, m.Done, m.In, m.Out, int64(m.Messages)
+	s := d.stepOf(m)
+	switch {
+	case !d.measured:
+		if m.Flags&frames.Mark == 0 {
+			r.warm.Add(1)
+			r.warmTook.Add(int64(m.Done - m.Sent))
+		}
+	case m.Flags&frames.Mark != 0:
+		d.shard.add(d.clients[i], s, due{at: m.Due}, &o)
+	default:
+		if err := r.note(d.clients[i], s, due{m.Due, m.Free, m.Flags&frames.Follows != 0}, &o); err != nil {
+			d.end(err)
+		}
+	}
+}
+
+// end ends the phase under way.
+func (d *distant) end(why error) {
+	select {
+	case d.failed <- why:
+	default:
+	}
+}
+
+// Due times go to the program so long ahead, so often.
+const (
+	ahead     = 300 * time.Millisecond
+	feedEvery = 50 * time.Millisecond
+)
+
+// open plays a schedule; see runner.open.
+func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp time.Duration, measured bool) error {
+	r := d.r
+	start := r.begins()
+	s, length = r.turn.layOut(s, start, length)
+	if d.measured = measured; measured {
+		r.rec.begin(start)
+	}
+	d.Begin(frames.Phase{Open: true, Start: start, Limit: start + length + catchUp})
+	f := feeder{next: s, start: start}
+	feed := func() {
+		if times := f.until(r.now() + ahead); len(times) > 0 {
+			d.Due(times)
+		}
+		if f.ended {
+			d.Due(nil)
+		}
+	}
+	feed()
+	tick := time.NewTicker(feedEvery)
+	defer tick.Stop()
+	over, err := d.await(ctx, func(ctx context.Context) {
+		for !f.ended && ctx.Err() == nil {
+			select {
+			case <-tick.C:
+				feed()
+			case <-ctx.Done():
+			}
+		}
+	})
+	if measured {
+		r.unsent = f.due(r.now()) - over.Taken
+	}
+	return err
+}
+
+// closed plays the loop of all clients; see runner.closed.
+func (d *distant) closed(ctx context.Context, until time.Duration, measured bool) error {
+	r := d.r
+	d.measured = measured
+	ph := frames.Phase{}
+	if measured {
+		ph.Requests, ph.PerClient = int64(r.load.Requests), int64(r.load.RequestsPerClient)
+	}
+	d.Begin(ph)
+	detach := r.turn.attach(ctx, d.Program)
+	_, err := d.await(ctx, func(ctx context.Context) {
+		if until > 0 {
+			if r.turn.rest(ctx, until-r.turn.own(r.now())); ctx.Err() == nil {
+				d.Stop(false)
+			}
+		}
+	})
+	detach()
+	return err
+}
+
+// await waits for the end of a phase, while attend is at work, and ends it early if it has to.
+func (d *distant) await(ctx context.Context, attend func(context.Context)) (over frames.Over, err error) {
+	r := d.r
+	began := r.turn.own(r.now())
+	attended, cancel := context.WithCancel(ctx)
+	idle := make(chan struct{})
+	go func() { defer close(idle); attend(attended) }()
+	defer func() { cancel(); <-idle }()
+	ended, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case err := <-d.failed:
+			end(err)
+		case <-ended.Done():
+		}
+	}()
+	defer func() { end(nil); <-watched }()
+	if over, err = d.Over(ended); err != nil && ended.Err() != nil {
+		why := err
+		d.Stop(true)
+		wait, stop := context.WithTimeout(context.WithoutCancel(ctx), mostParting)
+		defer stop()
+		if over, err = d.Over(wait); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			err = why
+		}
+	}
+	took := r.turn.own(r.now()) - began
+	r.busiest = over.CPU.Seconds() / (max(took, 1).Seconds() * float64(max(d.Procs, 1)))
+	return over, err
+}
+
+// mostParting is how long requests under way may take to end when they are cancelled.
+const mostParting = 2 * time.Second
+
+// A feeder takes due times from a schedule.
+type feeder struct {
+	next  schedule.Times
+	start time.Duration
+	ended bool
+	held  time.Duration   // taken from the schedule, and still to be told; 0: none
+	told  int64           // that are due by now
+	later []time.Duration // told, and perhaps not yet due
+}
+
+// until are the next times up to one of the clock.
+func (f *feeder) until(end time.Duration) (times []time.Duration) {
+	for !f.ended {
+		if f.held == 0 {
+			at, ok := f.next()
+			if !ok {
+				f.ended = true
+				break
+			}
+			f.held = max(f.start+at, 1)
+		}
+		if f.held > end {
+			break
+		}
+		times = append(times, f.held)
+		f.held = 0
+	}
+	if len(times) > 0 { // those told before are due, or soon
+		f.told += int64(len(f.later))
+		f.later = times
+	}
+	return times
+}
+
+// due is how many of the told times are due by now.
+func (f *feeder) due(now time.Duration) int64 {
+	n, _ := slices.BinarySearch(f.later, now+1)
+	return f.told + int64(n)
+}

@@ -8,7 +8,8 @@ import (
 	"github.com/dynolab/dyno/load/internal/frames"
 )
 
-// A Request is one call of [Client.Do], and valid until that returns.
+// A Request is one call of [Client.Do], and valid until that returns. The zero Request is for tests of a
+// client: what its methods note is lost.
 type Request struct {
 	N int64 // number of the request among those of its client, from 0, warm-up included
 
@@ -26,6 +27,9 @@ type Request struct {
 // later one when the one before ended. An error of Do is that of the last step. A program has at most
 // 100 names.
 func (r *Request) Step(name string) {
+	if r.p == nil {
+		return
+	}
 	number := r.p.name(name)
 	if r.step != 0 {
 		now := r.p.now()
@@ -38,6 +42,9 @@ func (r *Request) Step(name string) {
 // Mark notes how long after the step was due something happened, such as "first message". It has its
 // own percentiles, and is no request of its own.
 func (r *Request) Mark(name string) {
+	if r.p == nil {
+		return
+	}
 	m := r.rec
 	m.Flags |= frames.Mark
 	m.Step, m.Done, m.Kind = r.p.name(name), r.p.now(), 0
@@ -79,7 +86,11 @@ const (
 
 // Done ends the request, with an error if it failed. Any goroutine may call it, also before Do returns.
 // Calls after the first one do nothing.
-func (t *Token) Done(err error) { t.end(err) }
+func (t *Token) Done(err error) {
+	if t.player != nil {
+		t.end(err)
+	}
+}
 
 // end writes the record of the step under way.
 func (r *Request) end(now time.Duration, err error) {

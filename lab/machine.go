@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cgroup"
 	"github.com/dynolab/dyno/gctrace"
+	"github.com/dynolab/dyno/load/grpc"
 	"github.com/dynolab/dyno/probe"
 	"github.com/dynolab/dyno/probe/goruntime"
 	"github.com/dynolab/dyno/probe/kernel"
@@ -68,21 +69,40 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
-			built, err := builder.Build(ctx, programOf(l.Program, dir))
+		Program:      programs(builder),
+		Tool:         subject.RunTool,
+		Probe:        ProbeNamed,
+		RSS:          func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
+		Inspect:      func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:        func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:          kernel.CPU,
+	}}
+	return l, builder.Close, nil
+}
+
+// programs builds the programs of loads.
+func programs(builder *subject.Builder) func(context.Context, dyno.Load, map[string]string, string) (string, error) {
+	return func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (string, error) {
+		s := programOf(l.Program, dir)
+		if l.GRPC != nil {
+			source, err := grpc.Source(&l, arg)
+			if err == nil {
+				dir, err = builder.Place(source)
+			}
 			if err != nil {
 				return "", err
 			}
-			return built.Path, nil
-		},
-		Tool:    subject.RunTool,
-		Probe:   ProbeNamed,
-		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
-		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
-		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
-		CPU:     kernel.CPU,
-	}}
-	return l, builder.Close, nil
+			s = grpc.Subject(dir)
+		}
+		built, err := builder.Build(ctx, s)
+		switch {
+		case err != nil && l.GRPC != nil:
+			return "", grpc.Explain(err)
+		case err != nil:
+			return "", err
+		}
+		return built.Path, nil
+	}
 }
 
 // programOf says how a load's program is built: a package, a version of one, or nothing if it is an

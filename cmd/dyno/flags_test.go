@@ -117,15 +117,15 @@ func TestInitPlanIsComplete(t *testing.T) {
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	ofBench.define(benchSet)
-	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "use": "probe", "limits": "limit"}
+	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "data_file": "grpc-data", "use": "probe", "limits": "limit"}
 	none := []string{
-		"subject", "load", "probes", "client", "bench", // their keys have
+		"subject", "load", "probes", "client", "grpc", "bench", // their keys have
 		"packages",
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
 	watched := []string{"pid", "process", "none", "more"} // what dyno watch is told on its command line, or --resume --more, and a run's plan lacks
-	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {
+	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.GRPC{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {
 			fs = benchSet
@@ -139,6 +139,9 @@ func TestInitPlanIsComplete(t *testing.T) {
 				t.Errorf("init.yaml does not have %s.%s", typ.Name(), key)
 			}
 			name := cmp.Or(otherwise[key], strings.ReplaceAll(key, "_", "-"))
+			if typ.Name() == "GRPC" && key != "data_file" { // of which --grpc-data is a flag
+				name = "grpc-" + name
+			}
 			if (fs.Lookup(name) == nil) != slices.Contains(none, key) {
 				t.Errorf("%s.%s: is there a flag --%s?", typ.Name(), key, name)
 			}

@@ -179,7 +179,7 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
-	".":        {22, 3400, "the vocabulary of plans, which all others share"},
+	".":        {22, 3500, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }
 

@@ -73,6 +73,12 @@ func TestLoadFlags(t *testing.T) {
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", Body: "b"}}}}},
 		{"a file", "load: {body: x}", []string{"--body", "@b.json"},
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", BodyFile: filepath.Join(here, "b.json")}}}}},
+		{"grpc instead of steps", "load: {duration: 5s, client: {setup: [GET /], loop: [GET /a]}}",
+			[]string{"--grpc-method", "a.B/C", "--grpc-data", `{"a":{{.n}}}`, "--grpc-metadata", "a: b", "--grpc-metadata", "c: d", "--grpc-descriptors", "s.binpb", "--grpc-authority", "x", "--grpc-connections", "2", "--grpc-messages", "3"},
+			dyno.Load{Duration: 5e9, GRPC: &dyno.GRPC{Method: "a.B/C", Data: []string{`{"a":{{.n}}}`}, Metadata: map[string]string{"a": "b", "c": "d"},
+				Descriptors: filepath.Join(here, "s.binpb"), Authority: "x", Connections: 2, Messages: 3}}},
+		{"grpc data of a file", "load: {grpc: {method: a.B/C, data: {a: 1}}}", []string{"--grpc-data", "@m.jsonl"},
+			dyno.Load{GRPC: &dyno.GRPC{Method: "a.B/C", DataFile: filepath.Join(here, "m.jsonl")}}},
 		{"secure again", "load: {insecure: true}", []string{"-k=false"}, dyno.Load{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -92,6 +98,10 @@ func TestLoadFlags(t *testing.T) {
 		{"-r 5/over/1m -d 10s", "the rate has its own length"},
 		{"--targets t.txt -X POST", "load has targets and its own steps"},
 		{"--command wrk --deadline 30ms", "load has command and deadline"},
+		{"--grpc-method a.B/C --targets t.txt", "load has grpc and targets"},
+		{"--grpc-method a.B/C --load-program x", "load has grpc and program"},
+		{"--grpc-method a.B/C -X POST", "load has grpc and client"},
+		{"--grpc-data {}", "load grpc has no method"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},
 	} {

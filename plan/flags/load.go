@@ -178,6 +178,7 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 
 // requestFlags say what is sent.
 func (p *Set) requestFlags(fs *pflag.FlagSet) {
+	p.grpcFlags(fs)
 	p.Flag(fs, "targets", "", "file", "file of requests to send in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
 		e.Load.Client = dyno.Client{}
 		e.Load.Targets, err = filepath.Abs(v)
@@ -192,7 +193,6 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-	p.grpcFlags(fs)
 	p.List(fs, "load-arg", "", "arg", "argument of the load's program, a template with {{.arg.NAME}}; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		e.Load.Args = vs
 		return nil

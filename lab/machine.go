@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -69,40 +71,67 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Program:      programs(builder),
-		Tool:         subject.RunTool,
-		Probe:        ProbeNamed,
-		RSS:          func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
-		Inspect:      func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
-		Knobs:        func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
-		CPU:          kernel.CPU,
+		Program: func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (string, error) {
+			return buildProgram(ctx, builder, l, arg, dir, nil)
+		},
+		Tool:    subject.RunTool,
+		Probe:   ProbeNamed,
+		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
+		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
+		CPU:     kernel.CPU,
 	}}
 	return l, builder.Close, nil
 }
 
-// programs builds the programs of loads.
-func programs(builder *subject.Builder) func(context.Context, dyno.Load, map[string]string, string) (string, error) {
-	return func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (string, error) {
-		s := programOf(l.Program, dir)
-		if l.GRPC != nil {
-			source, err := grpc.Source(&l, arg)
-			if err == nil {
-				dir, err = builder.Place(source)
-			}
-			if err != nil {
+// Programs builds the programs of loads with some variables of the environment. After release nothing
+// of it is left.
+func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error), release func() error) {
+	var mu sync.Mutex
+	var b *subject.Builder // made when it is needed
+	build = func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if b == nil {
+			if b, err = subject.NewBuilder(""); err != nil {
 				return "", err
 			}
-			s = grpc.Subject(dir)
 		}
-		built, err := builder.Build(ctx, s)
-		switch {
-		case err != nil && l.GRPC != nil:
-			return "", grpc.Explain(err)
-		case err != nil:
+		return buildProgram(ctx, b, l, arg, dir, env)
+	}
+	return build, func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if b == nil {
+			return nil
+		}
+		return b.Close()
+	}
+}
+
+func buildProgram(ctx context.Context, b *subject.Builder, l dyno.Load, arg map[string]string, dir string, env map[string]string) (path string, err error) {
+	s := programOf(l.Program, dir)
+	if l.GRPC != nil {
+		files, err := grpc.Source(&l, arg)
+		if err == nil {
+			dir, err = b.Place(files)
+		}
+		if err != nil {
 			return "", err
 		}
-		return built.Path, nil
+		s = grpc.Subject(dir)
+		maps.Copy(s.Env, env)
+	} else {
+		s.Env = env
 	}
+	built, err := b.Build(ctx, s)
+	if err != nil && l.GRPC != nil {
+		err = grpc.Explain(err)
+	}
+	if err != nil {
+		return "", err
+	}
+	return built.Path, nil
 }
 
 // programOf says how a load's program is built: a package, a version of one, or nothing if it is an

@@ -330,7 +330,7 @@ func (l *loop) rest() error {
 func (l *loop) sendDue(now time.Duration) error {
 	for len(l.free) > 0 && !l.exhausted {
 		if !l.claimed {
-			l.due, l.claimed = l.src.claim()
+			l.due, l.claimed = l.src.Claim()
 			if !l.claimed {
 				l.exhausted = true
 				return nil
@@ -341,7 +341,7 @@ func (l *loop) sendDue(now time.Duration) error {
 		}
 		l.claimed = false
 		if now > l.src.limit {
-			l.src.drop()
+			l.src.Drop()
 			l.exhausted = true
 			return nil
 		}
@@ -358,7 +358,7 @@ func (l *loop) sendDue(now time.Duration) error {
 
 func (l *loop) abandon() {
 	if l.claimed && l.due <= l.now() {
-		l.src.drop()
+		l.src.Drop()
 	}
 	for _, w := range l.wires {
 		if w.state != idle {

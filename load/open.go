@@ -29,7 +29,7 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
 	src := &source{start: start, limit: start + length + catchUp, next: s}
-	q := &pace.Queue{Claim: src.claim, Drop: src.drop, Limit: src.limit, Now: r.now, Zero: r.zero, Pacer: pacer}
+	q := &pace.Queue{Schedule: src, Limit: src.limit, Now: r.now, Zero: r.zero, Pacer: pacer}
 	if measured {
 		r.rec.begin(start)
 	}

@@ -12,25 +12,35 @@ import (
 type source struct {
 	start, limit time.Duration // on the clock; nothing is sent after limit
 
-	mu   sync.Mutex
-	next schedule.Times
-	over bool
-	late int64 // claimed, due and not sent
+	mu    sync.Mutex
+	next  schedule.Times
+	ahead time.Duration // taken from next, and not yet claimed
+	has   bool          // there is such a time
+	over  bool
+	late  int64 // claimed, due and not sent
 }
 
-func (s *source) claim() (at time.Duration, ok bool) {
+// Claim implements [pace.Schedule].
+func (s *source) Claim() (at time.Duration, ok bool) { return s.ClaimBy(never) }
+
+// ClaimBy implements [pace.Schedule].
+func (s *source) ClaimBy(now time.Duration) (at time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
-		return 0, false
+	if !s.has && !s.over {
+		s.ahead, s.has = s.next()
+		s.over = !s.has
 	}
-	at, ok = s.next()
-	s.over = !ok
-	return s.start + at, ok
+	at = s.start + s.ahead
+	if !s.has || at > now {
+		return at, false
+	}
+	s.has = false
+	return at, true
 }
 
-// drop says that the last claimed time, and all that follow, will not be used.
-func (s *source) drop() {
+// Drop implements [pace.Schedule].
+func (s *source) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
@@ -40,6 +50,9 @@ func (s *source) drop() {
 // unsent counts the requests due by now and not sent. It may be called once, after
 // the last claim.
 func (s *source) unsent(now time.Duration) int64 {
+	if s.has && s.start+s.ahead <= now {
+		s.late++
+	}
 	for {
 		d, ok := s.next()
 		if !ok || s.start+d > now {

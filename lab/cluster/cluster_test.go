@@ -38,11 +38,19 @@ func subject(t *testing.T) dyno.Subject {
 	return dyno.Subject{Package: dir, Dir: dir}
 }
 
+func program(t *testing.T) string {
+	dir, err := filepath.Abs("conform/testdata/load")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestLocal(t *testing.T) {
 	if testing.Short() {
 		t.Skip("no more than the tests of package lab, for the race detector")
 	}
-	conform.Run(t, conform.Placement{Subject: subject(t), Open: func(t *testing.T) (*lab.Lab, func() error) {
+	conform.Run(t, conform.Placement{Subject: subject(t), Program: program(t), Open: func(t *testing.T) (*lab.Lab, func() error) {
 		l, release, err := lab.Open("")
 		if err != nil {
 			t.Fatal(err)
@@ -106,7 +114,7 @@ func TestAgents(t *testing.T) {
 		addrs = append(addrs, addr)
 	}
 	conform.Run(t, conform.Placement{
-		Subject: subject(t), On: dyno.On{Agents: addrs},
+		Subject: subject(t), Program: program(t), On: dyno.On{Agents: addrs},
 		Open: func(t *testing.T) (*lab.Lab, func() error) { return open(t, fleet(t, addrs...)) },
 	})
 }

@@ -23,9 +23,9 @@ type phase struct {
 }
 
 func (p *program) newPhase(of frames.Phase) *phase {
-	ph := &phase{Phase: of, p: p, due: &dues{more: make(chan struct{}, 1)}}
+	ph := &phase{Phase: of, p: p, due: &dues{more: make(chan struct{}, 1), stopped: make(chan struct{})}}
 	ph.ctx, ph.cancel = context.WithCancel(context.Background())
-	ph.gate = gate{stopped: make(chan struct{}), open: make(chan struct{}), drained: func() {
+	ph.gate = gate{stopped: ph.due.stopped, open: make(chan struct{}), drained: func() {
 		p.flush()
 		p.send(frames.Bytes(frames.KindGate, 0))
 	}}
@@ -38,10 +38,7 @@ func (ph *phase) play() {
 	p := ph.p
 	cpu := cpuTime()
 	pacer := pace.New(ph.ctx)
-	q := &pace.Queue{
-		Claim: func() (time.Duration, bool) { return ph.due.claim(ph.ctx, ph.gate.stopped) }, Drop: ph.due.drop,
-		Limit: ph.Limit, Zero: p.zero, Now: p.now, Pacer: pacer,
-	}
+	q := &pace.Queue{Schedule: ph.due, Limit: ph.Limit, Zero: p.zero, Now: p.now, Pacer: pacer}
 	var all sync.WaitGroup
 	for _, c := range p.players {
 		all.Go(func() {
@@ -66,6 +63,7 @@ func (ph *phase) play() {
 // stop lets nothing begin any more, and may cancel what is under way.
 func (ph *phase) stop(cancel bool) {
 	ph.gate.stop()
+	ph.due.stop()
 	if cancel {
 		ph.cancel()
 	}
@@ -112,6 +110,8 @@ type dues struct {
 	ended bool          // there are no more
 	more  chan struct{} // something came
 	taken int64
+
+	stopped chan struct{} // closed when nothing begins any more
 }
 
 // add adds times; none: there are no more.
@@ -126,41 +126,52 @@ func (d *dues) add(times []time.Duration) {
 	}
 }
 
-func (d *dues) claim(ctx context.Context, stopped chan struct{}) (time.Duration, bool) {
+// Claim implements [pace.Schedule].
+func (d *dues) Claim() (time.Duration, bool) {
 	for {
-		select {
-		case <-stopped:
-			return 0, false
-		default:
-		}
-		d.mu.Lock()
-		if len(d.times) > 0 {
-			at := d.times[0]
-			d.times = d.times[1:]
-			d.taken++
-			d.mu.Unlock()
+		at, ok := d.ClaimBy(1<<63 - 1)
+		if ok {
 			return at, true
 		}
-		ended := d.ended
+		d.mu.Lock()
+		ended := d.ended && len(d.times) == 0
 		d.mu.Unlock()
 		if ended {
 			return 0, false
 		}
 		select {
 		case <-d.more:
-		case <-stopped:
-			return 0, false
-		case <-ctx.Done():
+		case <-d.stopped:
 			return 0, false
 		}
 	}
 }
 
-// drop says that the last claimed time, and all that follow, will not be used.
-func (d *dues) drop() {
+// ClaimBy implements [pace.Schedule].
+func (d *dues) ClaimBy(now time.Duration) (time.Duration, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.times) == 0 || d.times[0] > now {
+		return 0, false
+	}
+	at := d.times[0]
+	d.times = d.times[1:]
+	d.taken++
+	return at, true
+}
+
+// Drop implements [pace.Schedule].
+func (d *dues) Drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.taken--
+	d.times, d.ended = nil, true
+}
+
+// stop lets nothing be claimed any more.
+func (d *dues) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.times, d.ended = nil, true
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -179,24 +180,21 @@ func (p *program) connect(n int) string {
 // close ends the clients.
 func (p *program) close() error {
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
-	for _, c := range p.players {
+	errs := make([]error, len(p.players))
+	for i, c := range p.players {
 		if c.client != nil {
 			all.Go(func() {
 				defer p.recover("Close")
 				if err := c.client.Close(); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					errs = append(errs, fmt.Errorf("close client %d: %w", c.number, err))
+					errs[i] = fmt.Errorf("close client %d: %w", c.number, err)
 				}
 			})
 		}
 	}
 	all.Wait()
 	reply := frames.Reply{}
-	if len(errs) > 0 {
-		reply.Err = errs[0].Error()
+	if err := cmp.Or(errs...); err != nil {
+		reply.Err = err.Error()
 	}
 	p.send(frames.JSON(frames.KindClose, reply))
 	return nil

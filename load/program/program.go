@@ -37,12 +37,14 @@ type Options struct {
 	Named  func(*frames.Name)   // takes each name before a record has its number, from the same
 }
 
-// Patience, in time without an answer.
+var ( // a test has no time
+	patience = 10 * time.Second // with a program that starts, or says nothing
+	parting  = 5 * time.Second  // that it may take to end by itself
+)
+
 const (
-	patience = 10 * time.Second       // with a program that starts, or says nothing
-	redial   = 2 * time.Millisecond   // between looks for its socket
-	parting  = 5 * time.Second        // that it may take to end by itself
-	skew     = 200 * time.Microsecond // between its clock and dyno's
+	redial = 2 * time.Millisecond   // between looks for the program's socket
+	skew   = 200 * time.Microsecond // between its clock and dyno's
 )
 
 // A Program is a load's program that runs. It must be closed.
@@ -264,17 +266,22 @@ func (p *Program) Err() error { return p.err }
 
 // answer waits for what answers a frame, and reads it into v.
 func (p *Program) answer(ctx context.Context, k frames.Kind, v any) error {
+	var text []byte
 	select {
-	case text := <-p.answers[k]:
-		if err := json.Unmarshal(text, v); err != nil {
-			return p.errorf("%w: %v", frames.ErrFrame, err)
-		}
-		return nil
-	case <-p.failed:
-		return p.err
+	case text = <-p.answers[k]:
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-p.failed:
+		select { // it may have answered before
+		case text = <-p.answers[k]:
+		default:
+			return p.err
+		}
 	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return p.errorf("%w: %v", frames.ErrFrame, err)
+	}
+	return nil
 }
 
 // Connect makes so many clients, of which it opens some at once.

@@ -20,6 +20,7 @@ import (
 type Placement struct {
 	Open    func(t *testing.T) (*lab.Lab, func() error)
 	Subject dyno.Subject
+	Program string // package of the load in testdata
 	On      dyno.On
 }
 
@@ -32,6 +33,7 @@ func Run(t *testing.T, p Placement) {
 		return
 	}
 	t.Run("side by side", p.beside)
+	t.Run("program", p.program)
 	t.Run("failures", p.failures)
 	t.Run("interrupt", p.interrupt)
 }
@@ -78,7 +80,7 @@ func (p Placement) run(t *testing.T, ctx context.Context, e *dyno.Experiment) (*
 		t.Logf("void: %s", r.Err)
 		got.void++
 	}
-	if err := l.PrepareAll(ctx, e); err != nil {
+	if err := l.PrepareAll(t.Context(), e); err != nil { // a slow build is no part of what ctx ends
 		t.Fatal(err)
 	}
 	err := l.Run(ctx, e, func(r *dyno.Result) error {
@@ -189,6 +191,26 @@ func (p Placement) beside(t *testing.T) {
 		own := float64(r.Sent.Requests) / rate
 		if r.Turns < 5 || own < 1.5 || own > 2.5 || r.Elapsed < 3*time.Second {
 			t.Errorf("trial %d: %d turns, %.3g s of its own in %v, want 2 s of its own in some 4", r.Trial.N, r.Turns, own, r.Elapsed)
+		}
+	}
+}
+
+// A load that is a program sends from wherever other loads do: at the due times of its schedule, and in
+// turns.
+func (p Placement) program(t *testing.T) {
+	e := p.experiment(dyno.Load{Program: p.Program, Rate: dyno.PerSecond(200), Arrival: "poisson", Duration: dyno.Duration(time.Second), Concurrency: 20})
+	got := p.must(t, e)
+	requests := got.requests[1]
+	slices.SortFunc(requests, func(a, b dyno.Request) int { return int(a.Due - b.Due) })
+	if !slices.EqualFunc(requests, due(e.Trials()[0].Load), func(q dyno.Request, at time.Duration) bool { return q.Due == at && q.Step == "get" }) {
+		t.Errorf("the due times of %d requests are not those of the schedule", len(requests))
+	}
+	p.pooled(t, got.results[0], requests)
+	e = p.experiment(dyno.Load{Program: p.Program, Concurrency: 4, Requests: 400})
+	e.Factors = dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}
+	for _, r := range p.must(t, e).results {
+		if r.Sent.Requests != 400 || r.Turns < 1 {
+			t.Errorf("trial %d: %d requests in %d turns, want 400", r.Trial.N, r.Sent.Requests, r.Turns)
 		}
 	}
 }

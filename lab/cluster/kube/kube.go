@@ -64,7 +64,9 @@ func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, fu
 	if p.key, err = wire.NewKey(); err != nil {
 		return nil, nil, err
 	}
+	program, forget := lab.Programs(map[string]string{"CGO_ENABLED": "0", "GOOS": "linux"}) // for the image of the agents
 	l := &lab.Lab{Hands: lab.Hands{
+		Program: program,
 		Prepare: func(ctx context.Context, s dyno.Subject) error { return p.prepare(ctx, &s) },
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*lab.Running, error) {
 			return p.start(ctx, t, dir, patience)
@@ -73,7 +75,7 @@ func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, fu
 		Probe: lab.ProbeNamed,
 		Away:  away,
 	}}
-	return l, p.release, nil
+	return l, func() error { return errors.Join(p.release(), forget()) }, nil
 }
 
 // prepare reads the deployment that the subject is like. It is only read.

@@ -86,8 +86,12 @@ func nothingLeft(t *testing.T, within time.Duration) {
 
 func TestConform(t *testing.T) {
 	l, release := open(t, &dyno.Experiment{On: on()}) // one for all, whose agents stay
+	load, err := filepath.Abs("../conform/testdata/load")
+	if err != nil {
+		t.Fatal(err)
+	}
 	conform.Run(t, conform.Placement{
-		Subject: dyno.Subject{Image: program}, On: on(),
+		Subject: dyno.Subject{Image: program}, Program: load, On: on(),
 		Open: func(t *testing.T) (*lab.Lab, func() error) { return l, func() error { return nil } },
 	})
 	if err := release(); err != nil {

@@ -5,27 +5,48 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// A Schedule hands out due times, each once, in order. Several goroutines call it.
+type Schedule interface {
+	// Claim is the next due time; false if there are no more. It may wait until the next one is known.
+	Claim() (due time.Duration, ok bool)
+	// ClaimBy is the next due time if it is not after now; false if it is, or is not known.
+	ClaimBy(now time.Duration) (due time.Duration, ok bool)
+	// Drop says that the last claimed time, and all that follow, will not be used.
+	Drop()
+}
 
 // A Queue hands a schedule's due times to free clients.
 //
 // It has no dispatcher, so no hand-over lies between the clock and the request: the
 // client with the token takes the next due time, waits for it, passes the token on
 // and sends. The token goes to the client that became free last, whose connection
-// is warm.
+// is warm. A client that becomes free when something is due already takes it without the
+// token: waking another one would cost more than a fast request does.
 type Queue struct {
-	Claim func() (at time.Duration, ok bool) // the next due time; the client with the token calls it
-	Drop  func()                             // says that the last claimed time will not be used
-	Limit time.Duration                      // nothing is sent after it
-	Zero  time.Time                          // of the clock on which these are
-	Now   func() time.Duration               // on it
+	Schedule
+	Limit time.Duration        // nothing is sent after it
+	Zero  time.Time            // of the clock on which times are
+	Now   func() time.Duration // on it
 	Pacer Pacer
+
+	count  atomic.Uint32        // of due times that were taken
+	recent [recent]atomic.Int64 // the last of them
 
 	mu    sync.Mutex
 	taken bool            // a client has the token
 	idle  []chan struct{} // clients that wait for it, the last one next
 }
+
+// A client waits at least for the nap if so many recent due times were closer than half of it: waking takes
+// as long, and costs more than a fast request does, so one wakes for several.
+const (
+	nap    = 50 * time.Microsecond
+	recent = 16
+)
 
 // NewWake is what a client waits with; see [Queue.Take].
 func NewWake() chan struct{} { return make(chan struct{}, 1) }
@@ -33,6 +54,12 @@ func NewWake() chan struct{} { return make(chan struct{}, 1) }
 // Take waits for the client's turn and then for the next due time. It returns
 // false if no request is due, or it may not be sent any more.
 func (q *Queue) Take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
+	if now := q.Now(); now <= q.Limit && ctx.Err() == nil {
+		if due, ok = q.ClaimBy(now); ok {
+			q.note(due)
+			return due, true
+		}
+	}
 	if !q.acquire(ctx, wake) {
 		return due, false
 	}
@@ -40,11 +67,25 @@ func (q *Queue) Take(ctx context.Context, wake chan struct{}) (due time.Duration
 	if due, ok = q.Claim(); !ok {
 		return due, false
 	}
-	ok = q.Pacer.Wait(ctx, q.Zero.Add(due)) && q.Now() <= q.Limit
+	ok = q.Pacer.Wait(ctx, q.Zero.Add(q.moment(due))) && q.Now() <= q.Limit
 	if !ok && q.Now() >= due {
 		q.Drop()
 	}
 	return due, ok
+}
+
+// moment is when to wake for a due time. The token is held.
+func (q *Queue) moment(due time.Duration) time.Duration {
+	before := q.note(due)
+	if now := q.Now(); before > 0 && due-before < recent*nap/2 && due > now {
+		return max(due, now+nap)
+	}
+	return due
+}
+
+// note notes a due time that was taken, and returns an earlier one.
+func (q *Queue) note(due time.Duration) (before time.Duration) {
+	return time.Duration(q.recent[q.count.Add(1)%recent].Swap(int64(due)))
 }
 
 // acquire waits for the token. wake is the client's own and holds one element.

@@ -247,6 +247,15 @@ func (e *Experiment) MetricNames() []string {
 			names = append(names, s.Label()+"-"+p.Metric)
 		}
 	}
+	if e.Load.Program != "" { // which names its steps when it runs
+		for _, t := range e.Thresholds {
+			for _, p := range Percentiles {
+				if step, ok := strings.CutSuffix(t.Name, "_"+ThresholdName(p.Metric)); ok {
+					names = append(names, step+"-"+p.Metric)
+				}
+			}
+		}
+	}
 	for _, m := range e.Probes.Metrics {
 		names = append(names, m, m+"_count", m+"_sum")
 	}

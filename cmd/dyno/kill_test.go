@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -146,6 +147,26 @@ func TestKilledAndResumed(t *testing.T) {
 	if !strings.Contains(s.stdout.String(), "6 trials in 3 blocks of 2 settings") {
 		t.Errorf("the report is not of the whole run:\n%s", &s.stdout)
 	}
+}
+
+// Neither the subject nor the load's program outlives a dyno that was killed.
+func TestKilledWithProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "loader")
+	if out, err := exec.Command("go", "build", "-o", program, "../../lab/cluster/conform/testdata/load").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := startSession(t, "--load-program", program, "--repeat", "50")
+	s.await(1)
+	for runs := false; !runs; { // of the next block
+		links, _ := filepath.Glob("/proc/[0-9]*/exe")
+		runs = slices.ContainsFunc(links, func(link string) bool {
+			exe, _ := os.Readlink(link)
+			return exe == program
+		})
+	}
+	s.cmd.Process.Kill()
+	s.exit()
+	s.nothingIsLeft()
 }
 
 // Ctrl-C reaches the whole process group of the terminal: the report is made

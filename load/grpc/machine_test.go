@@ -21,7 +21,7 @@ func TestMachineProgram(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "program_test.go"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"mod", "verify"}, {"mod", "tidy", "-diff"}, {"vet", "./..."}, {"test", "-race", "-count=1", "."}} {
+	for _, args := range [][]string{{"mod", "verify"}, {"mod", "tidy", "-diff"}, {"vet", "./..."}, {"test", "-count=1", "."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")

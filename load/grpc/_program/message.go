@@ -54,6 +54,8 @@ func (k *made) once(l *load, m *method, t client.Target) (*content, error) {
 // compile makes the content, and tries each text of it.
 func (l *load) compile(m *method, target client.Target) (*content, error) {
 	t := new(content)
+	t.turn.Share(target.Index, target.Of)
+	t.counter.Share(target.Index, target.Of)
 	names := texts.NewNames(l.Arg, nil)
 	given := l.Data
 	if len(l.Lines) > 0 {

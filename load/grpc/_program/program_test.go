@@ -227,11 +227,24 @@ func TestMessages(t *testing.T) {
 	for i := range 12 {
 		do(t, clients[i%2])
 		sizes[(<-s.asked).ResponseSize]++
+		<-s.md
 	}
 	// Each client has made its next message ahead.
 	if sizes[1] < 3 || sizes[7] < 3 || sizes[3] < 3 {
 		t.Errorf("messages by size: %v", sizes)
 	}
+	// Of several generators, each has numbers and messages of its own.
+	for i := range 2 {
+		to.Index, to.Of = i, 2
+		c := open(t, rpc.Config{Method: unary, Data: []string{`{"responseSize": 1}`, `{"responseSize": 2}`}, Metadata: map[string]string{"number": "{{counter}}"}}, to)
+		for n := range 3 {
+			do(t, c)
+			if size, number := (<-s.asked).ResponseSize, (<-s.md)["number"]; size != int32(1+i) || number[0] != fmt.Sprint(2*n+i) {
+				t.Errorf("generator %d, call %d: message %d, number %s", i, n, size, number)
+			}
+		}
+	}
+	to.Index, to.Of = 0, 1
 	lines := open(t, rpc.Config{Method: unary, Lines: []string{`{"responseSize":4}`, `{"responseStatus":{"code":8,"message":"{{.n}}"}}`}}, to)
 	do(t, lines)
 	if err := lines.Do(t.Context(), new(client.Request)); err == nil || err.Error() != "{{.n}}" {

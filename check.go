@@ -28,7 +28,7 @@ func (l *Load) check() *PlanError {
 		}
 		return nil
 	}
-	return cmp.Or(l.checkGRPC(), l.checkProgram(), l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
+	return cmp.Or(l.checkGRPC(), l.checkProgram(), l.checkReplay(), l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
 }
 
 // wrong returns the mistake of a plan in which something is wrong, or nil. The
@@ -86,7 +86,7 @@ func (l *Load) checkMuch() *PlanError {
 }
 
 func (l *Load) checkRate() *PlanError {
-	if !l.Rate.Open() {
+	if !l.Open() {
 		return cmp.Or(
 			wrong(l.Arrival != "", "load arrival", "arrival needs a rate"),
 			wrong(l.MaxInFlight != 0, "load max_in_flight", "max_in_flight needs a rate (consider: concurrency, the most requests under way in a closed load)"),
@@ -96,6 +96,7 @@ func (l *Load) checkRate() *PlanError {
 	connections := l.Resolved().Concurrency
 	loop := l.Client.Loop
 	_, enough := l.Rate.Due(float64(max(l.Requests, 1) - 1))
+	enough = enough || l.Replay != ""
 	return cmp.Or(
 		wrong(l.Rate.Max() > mostRate, "load rate", "the rate is %g/s, more than any generator sends (want at most %g/s)", l.Rate.Max(), mostRate),
 		wrong(l.Arrival != "" && l.Arrival != "constant" && l.Arrival != "poisson", "load arrival", "unknown arrival %q (want constant or poisson)", l.Arrival),

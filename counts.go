@@ -48,7 +48,7 @@ func Counts(r *Result, metric string) bool {
 // an open load has service times.
 func HasRate(r *Result) bool {
 	_, both := r.Values.Get("service-p50-sec")
-	return both || r.Trial.Load.Rate.Open()
+	return both || r.Trial.Load.Open()
 }
 
 // IsLatency reports whether a metric is latency or service time, of a step too.

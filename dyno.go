@@ -137,9 +137,9 @@ func (s *Subject) String() string {
 	return cmp.Or(s.Package, s.Module, s.Binary, s.Image, s.Deployment, s.Process, s.URL, pid)
 }
 
-// A Load says what requests to send, and when each is due. Without Rate it is closed:
-// Concurrency clients, each sending its next request when the last is answered. With a
-// Rate it is open: the schedule is kept whatever the service does, and Concurrency is the
+// A Load says what requests to send, and when each is due. Without Rate and Replay it is closed:
+// Concurrency clients, each sending its next request when the last is answered. With one
+// of them it is open: the schedule is kept whatever the service does, and Concurrency is the
 // most connections. If the loop has several steps, each run through it is due by the schedule.
 type Load struct {
 	None              bool      `json:"none,omitempty"`                // nothing is sent: the subject is watched for Duration, 0 means until somebody ends it
@@ -163,11 +163,16 @@ type Load struct {
 
 	Data    map[string]string `json:"data,omitempty"`    // name → CSV file with a header; {{.NAME.COLUMN}} is a row's field
 	Targets string            `json:"targets,omitempty"` // a file of requests to take in turn, instead of Client
+	Replay  string            `json:"replay,omitempty"`  // a recording, whose requests and times are the load: it is open, instead of Rate and Client
 	Client  Client            `json:"client,omitzero"`   // no loop means GET /
 	Program string            `json:"program,omitempty"` // a load written in Go, instead of Client: directory of a main package that imports load/client, module@version, or an executable file
 	Args    []string          `json:"args,omitempty"`    // of Program; templates: {{.arg.NAME}}
 	GRPC    *GRPC             `json:"grpc,omitempty"`    // calls of a method by gRPC, instead of Client
 	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
+
+	Speed         Speed      `json:"speed,omitempty"`          // of a replay; 0 means 1, as recorded
+	ReplaySecrets bool       `json:"replay_secrets,omitempty"` // headers of a recording are sent that look secret
+	Recording     *Recording `json:"recording,omitempty"`      // what Replay has, once it was read
 
 	KeepRequests    string `json:"keep_requests,omitempty"`     // "", "all" or "none" in requests.parquet
 	MaxRequestsKept int    `json:"max_requests_kept,omitempty"` // beyond it a uniform sample; 0 means DefaultMaxRequestsKept
@@ -205,8 +210,8 @@ func (l Load) String() string {
 	case l.Program != "":
 		much += " with the requests of program " + filepath.Base(l.Program)
 	}
-	if l.Rate.Open() {
-		return l.opened(much + warm)
+	if l.Open() {
+		return l.opened(much, warm)
 	}
 	clients := fmt.Sprintf("%d clients", l.Concurrency)
 	if l.Concurrency == 1 {
@@ -215,8 +220,8 @@ func (l Load) String() string {
 	return fmt.Sprintf("closed load: %s, %s%s; latency runs from when a request was sent", clients, much, warm)
 }
 
-// opened describes an open load, whose length and warm-up are much.
-func (l *Load) opened(much string) string {
+// opened describes an open load, whose length is much, after the warm-up warm.
+func (l *Load) opened(much, warm string) string {
 	what, most, due := "requests", fmt.Sprintf("at most %d connections", l.Concurrency), "when a request was due"
 	switch {
 	case l.Session():
@@ -229,7 +234,10 @@ func (l *Load) opened(much string) string {
 	if len(l.Rate) > 1 || l.Rate.Length() > 0 {
 		rate = fmt.Sprintf("%s per second %v", what, l.Rate)
 	}
-	return fmt.Sprintf("open load: %s (%s), %s, over %s; latency runs from %s", rate, cmp.Or(l.Arrival, "constant"), much, most, due)
+	if rate += fmt.Sprintf(" (%s), %s", cmp.Or(l.Arrival, "constant"), much); l.Replay != "" {
+		rate = l.replayed()
+	}
+	return fmt.Sprintf("open load: %s%s, over %s; latency runs from %s", rate, warm, most, due)
 }
 
 // Session reports whether an open load is one of sessions: what is due is a run through a loop of several
@@ -273,18 +281,21 @@ func (l Load) Resolved() Load {
 	}
 	if l.Concurrency == 0 {
 		l.Concurrency = DefaultConcurrency
-		if l.Rate.Open() {
+		if l.Open() {
 			l.Concurrency = cmp.Or(l.MaxInFlight, DefaultConnections)
 		}
 	}
-	if l.Rate.Open() && l.MaxInFlight == 0 {
+	if l.Open() && l.MaxInFlight == 0 {
 		l.MaxInFlight = l.Concurrency
 	}
 	if l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 {
-		l.Duration = cmp.Or(Duration(l.Rate.Length()), DefaultDuration)
+		l.Duration = cmp.Or(Duration(l.Length()), DefaultDuration)
+	}
+	if l.Replay != "" && l.Recording != nil {
+		l.Duration = min(l.Duration, Duration(l.Length()))
 	}
 	l.Timeout = cmp.Or(l.Timeout, DefaultTimeout)
-	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Program == "" && l.GRPC == nil {
+	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Replay == "" && l.Program == "" && l.GRPC == nil {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
 	return l
@@ -321,11 +332,11 @@ func (e Experiment) Resolved() Experiment {
 		e.Load.Duration = e.sliced()
 	}
 	// What the levels decide is resolved in each trial.
-	rate := e.varies("load.rate")
-	if rate {
+	schedule := e.varies("load.rate") || e.varies("load.speed")
+	if schedule {
 		e.Load.Duration = given.Duration
 	}
-	if rate || e.varies("load.concurrency") {
+	if schedule || e.varies("load.concurrency") {
 		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
 	}
 	return e

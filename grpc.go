@@ -48,7 +48,7 @@ func (l *Load) checkGRPC() *PlanError {
 		name  string
 		given bool
 	}{
-		{"program", l.Program != ""}, {"client", given(l.Client) != ""}, {"targets", l.Targets != ""}, {"data", len(l.Data) > 0}, {"http", l.HTTP != ""},
+		{"program", l.Program != ""}, {"client", given(l.Client) != ""}, {"targets", l.Targets != ""}, {"replay", l.Replay != ""}, {"data", len(l.Data) > 0}, {"http", l.HTTP != ""},
 		{"connect_timeout", l.ConnectTimeout > 0}, {"read_timeout", l.ReadTimeout > 0},
 	} {
 		if key.given {

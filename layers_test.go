@@ -24,11 +24,11 @@ var layers = map[string][]string{
 	"cgroup":               {},
 	".":                    {"hist"}, // package dyno, the vocabulary
 	"plan":                 {"."},
-	"plan/flags":           {".", "plan", "safe"},
+	"plan/flags":           {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":              {".", "cgroup", "subject/guard"},
 	"subject/guard":        {"cgroup"},
 	"subject/image":        {},
-	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule"},
+	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic"},
 	"load/internal/cause":  {},
 	"load/internal/frames": {},
 	"load/internal/pace":   {},
@@ -43,7 +43,8 @@ var layers = map[string][]string{
 	"load/pool":            {".", "hist", "load"},
 	"load/requestlog":      {"."},
 	"load/schedule":        {"."},
-	"load/scenario":        {".", "load/http1", "load/internal/texts", "safe"},
+	"load/scenario":        {".", "load/http1", "load/internal/texts", "load/traffic", "safe"},
+	"load/traffic":         {".", "safe"},
 	"probe":                {".", "gctrace"},
 	"probe/goruntime":      {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":         {".", "cgroup", "probe"},
@@ -54,9 +55,9 @@ var layers = map[string][]string{
 	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "load/grpc", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/cluster":          {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":    {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "probe", "probe/goruntime", "probe/kernel"},
-	"lab/cluster/conform":  {".", "lab"},
+	"lab/cluster/conform":  {".", "lab", "load/traffic"},
 	"lab/cluster/kube":     {".", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject"},
-	"lab/cluster/wire":     {".", "hist", "lab/turns", "load", "plan", "probe"},
+	"lab/cluster/wire":     {".", "hist", "lab/turns", "load", "load/traffic", "plan", "probe"},
 	"lab/planted":          {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
 	"lab/turns":            {},
 	"lab/gobench":          {".", "subject", "subject/guard"},
@@ -179,7 +180,8 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
-	".":        {22, 3500, "the vocabulary of plans, which all others share"},
+	"load":     {20, 3100, "one runner for all loads, on two engines"},
+	".":        {24, 3700, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {28, 5000, "one file for each subcommand"},
 }
 

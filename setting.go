@@ -22,6 +22,7 @@ import (
 //	build                      flags of go build
 //	limit.cpu, limit.memory    the limits of its control group; "none" is none
 //	load.rate                  the rate of the load, or its stages
+//	load.speed                 how much faster than recorded a replay is
 //	load.concurrency           its clients, or its most connections
 type Factor struct {
 	Name   string
@@ -148,6 +149,8 @@ func (t *Trial) apply(l Level) (err error) {
 		t.Subject.Build = slices.Concat(t.Subject.Build, flags)
 	case l.Factor == "load.rate":
 		t.Load.Rate, err = ParseRate(l.Value)
+	case l.Factor == "load.speed":
+		t.Load.Speed, err = ParseSpeed(l.Value)
 	case l.Factor == "load.concurrency":
 		n, err := strconv.Atoi(l.Value)
 		if err != nil || n < 1 {
@@ -163,7 +166,7 @@ func (t *Trial) apply(l Level) (err error) {
 	case envName.MatchString(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
-		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency)", l.Factor)
+		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate, load.speed or load.concurrency)", l.Factor)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Factor, err)

@@ -102,6 +102,7 @@ func (e *Experiment) checkSlice() *PlanError {
 		wrong(!e.Subject.Source() || bool(e.Subject.NoInject), "slice", "slices need the injected probe, and %s has none (consider: %s)", &e.Subject, e.Subject.injectCure()),
 		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which need separate trials (consider: a run without slice)"),
 		wrong(l.Command != "", "load command", "slices need dyno's own load, not a command"),
+		wrong(l.Replay != "", "load replay", "slices need a load that is the same in each, which a recording is not (consider: no slice)"),
 		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != e.sliced() || l.Rate.Length() > 0, "load", "the load lasts as long as the slices, %v (consider: leave its requests and duration out)", e.sliced()),
 		wrong(l.Deadline > 0, "load deadline", "deadline has no meaning with slices, which have no latency"),
 		wrong(l.Idle > 0, "load idle", "idle has no meaning with slices: the service does not end between them"),

@@ -121,9 +121,9 @@ func (e *Experiment) givesBack() bool {
 }
 
 // brief is the load of a trial ForMemory, no longer than it takes to fill the heap. Stages
-// of a rate stay whole: their peak may be the last.
+// of a rate and recordings stay whole: their peak may be the last.
 func (l Load) brief() Load {
-	if l.Rate.Length() == 0 {
+	if l.Length() == 0 {
 		l.Duration = min(l.Duration, LongWindow)
 	}
 	l.Idle = Duration(l.Idle.Or(DefaultIdle))

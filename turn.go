@@ -77,7 +77,7 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 // mixed reports whether some settings have an open load, and some a closed one.
 func (e *Experiment) mixed() bool {
 	rates := e.rates()
-	return len(rates) > 0 && len(rates) < len(e.Levels()) && !e.Load.Rate.Open()
+	return len(rates) > 0 && len(rates) < len(e.Levels()) && !e.Load.Open()
 }
 
 // rates are those that settings have of their own.
@@ -97,8 +97,14 @@ func (e *Experiment) rates() (rates []Rate) {
 func (e *Experiment) longest() Duration {
 	longest := e.Load.Resolved().Duration
 	if l := e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 {
-		for _, r := range e.rates() {
-			longest = max(longest, Duration(r.Length()))
+		for _, s := range e.Levels() {
+			t := Trial{Load: l}
+			for _, level := range s {
+				if level.Factor == "load.rate" || level.Factor == "load.speed" {
+					_ = t.apply(level) // a mistake is Check's to tell
+				}
+			}
+			longest = max(longest, Duration(t.Load.Length()))
 		}
 	}
 	return longest
@@ -109,7 +115,9 @@ func (e *Experiment) longest() Duration {
 func (e *Experiment) Turns() string {
 	how := ""
 	switch {
-	case e.Load.Rate.Open() || e.varies("load.rate"):
+	case e.Load.Replay != "":
+		how = " by the clock; the recording is played within a setting's own turns"
+	case e.Load.Open() || e.varies("load.rate"):
 		how = " by the clock; the rate holds within a setting's own turns"
 	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
 		how = " or less" // it is not known how long that takes
@@ -122,7 +130,7 @@ func OneAfterTheOther(why string) string { return "settings: one after the other
 // turn is how long a turn is, as far as the plan says how long the load is.
 func (e *Experiment) turn() Duration {
 	l := e.load()
-	switch length := cmp.Or(l.Duration, Duration(l.Rate.Length())); {
+	switch length := cmp.Or(l.Duration, Duration(l.Length())); {
 	case e.Turn > 0:
 		return e.Turn
 	case length > 0:
@@ -136,7 +144,7 @@ func (e *Experiment) turn() Duration {
 // load is the load of the plan, with an end if only turns decide it.
 func (e *Experiment) load() Load {
 	l := e.Load
-	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Rate.Length() > 0 || e.varies("load.rate") {
+	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Length() > 0 || e.varies("load.rate") {
 		return l
 	}
 	if _, beside := e.WhyAlone(); beside {

@@ -32,6 +32,7 @@ const (
 	WarnSlowest       WarningKind = "slowest-unknown" // timeouts rank as the slowest
 	WarnCommand       WarningKind = "load-command"    // its output is not understood, or lacks something
 	WarnTemplate      WarningKind = "template"        // in a file that is sent as it is
+	WarnReplay        WarningKind = "replay"          // leaves out a part of the recording, or guesses its times
 )
 
 // The kinds of warnings of a subject and the look at it.

@@ -62,7 +62,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	}
 	l = l.sharing()
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
-	if trials[0].Load.Rate.Open() || l.Away > 0 { // so are all
+	if trials[0].Load.Open() || l.Away > 0 { // so are all
 		b.rota.ByClock(b.turn)
 		b.rota.Early(l.Away)
 	}

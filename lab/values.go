@@ -29,7 +29,7 @@ func take(r *dyno.Result, m measured) {
 }
 
 func ofLoad(t *dyno.Trial, rec *load.Record) (m measured) {
-	m.warnings = rec.Warnings
+	m.warnings = append(t.Load.Warnings(), rec.Warnings...)
 	if rec.Requests+rec.Unsent > 0 { // else it is of a command that says nothing of them
 		m.add("failures", float64(rec.Failed))
 	}

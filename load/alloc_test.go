@@ -3,7 +3,10 @@ package load
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -69,8 +72,9 @@ func TestNoAllocationPerRequest(t *testing.T) {
 		{"closed, varying", dyno.Load{Concurrency: 4, Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{.client}}/{{.n}}?u={{uuid}}"}}}}},
 		{"open", dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(20_000)}},
 		{"open, varying", dyno.Load{Concurrency: 4, Rate: dyno.PerSecond(20_000), Client: dyno.Client{Loop: []dyno.Step{{Path: "/{{counter}}"}}}}},
+		{"replay", dyno.Load{Concurrency: 4, Replay: steady(t, 12_000), Speed: 20}},
 	} {
-		if tt.load.Rate.Open() && !haveLoops() {
+		if tt.load.Open() && !haveLoops() {
 			continue
 		}
 		l := tt.load
@@ -80,4 +84,17 @@ func TestNoAllocationPerRequest(t *testing.T) {
 			t.Errorf("%s: %d allocations more for 10,000 requests more", tt.name, more)
 		}
 	}
+}
+
+// steady writes a log of n requests, one each millisecond.
+func steady(t *testing.T, n int) string {
+	var log bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&log, `{"time":%d,"method":"GET","path":"/%d","status":200,"request":{"headers":{"Accept-Encoding":["gzip"]}}}`+"\n", 1_700_000_000_001+i, i%100)
+	}
+	name := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(name, log.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
 }

@@ -142,7 +142,7 @@ func name(r *http1.Request) string {
 }
 
 func (c *client) remember(r *http1.Request, header http.Header) {
-	if len(header["Set-Cookie"]) == 0 {
+	if len(header["Set-Cookie"]) == 0 || c.r.load.ReplaySecrets { // then cookies are the recorded ones
 		return
 	}
 	if c.jar == nil {

@@ -110,7 +110,7 @@ func (r *runner) enough(taken int) bool {
 // steps, in the order of c.calls, when all are answered.
 func (c *client) send(ctx context.Context, s *scenario.Step, width int) []*scenario.Step {
 	if len(s.Group) == 0 {
-		s = s.Pick()
+		s = s.Next()
 		c.do(ctx, s)
 		c.alone[0] = s
 		return c.alone[:]

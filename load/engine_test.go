@@ -109,7 +109,7 @@ func (e *engineUnderTest) serve(t *testing.T, h http.Handler) (base string, conn
 // engine needs that.
 func (e *engineUnderTest) load(l dyno.Load) dyno.Load {
 	l.HTTP, l.Insecure = e.http, e.tls
-	if e.open {
+	if e.open && l.Replay == "" {
 		l.Requests = max(l.Requests, l.RequestsPerClient*l.Concurrency)
 		l.RequestsPerClient = 0
 		l.Rate = dyno.PerSecond(2000)

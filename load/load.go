@@ -31,6 +31,7 @@ import (
 	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/scenario"
 	"github.com/dynolab/dyno/load/schedule"
+	"github.com/dynolab/dyno/load/traffic"
 )
 
 // Options are what a caller of [Run] may add. The zero value adds nothing.
@@ -214,7 +215,7 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	}
 	h := hands{engine.NewRaw(base, lim), 0, pace.New}
 	if haveLoops() && !l.Session() {
-		h.loops = min(int(l.Rate.Max()/perLoop)+1, runtime.GOMAXPROCS(0))
+		h.loops = min(int(l.Peak()/perLoop)+1, runtime.GOMAXPROCS(0))
 	}
 	return h
 }
@@ -262,7 +263,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 	if l.HTTP == "2" { // a connection has many streams
 		need = r.players()
 	}
-	if !r.load.Rate.Open() && need+spareFiles > have {
+	if !r.load.Open() && need+spareFiles > have {
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
@@ -271,7 +272,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		defer c.close()
 		r.clients = append(r.clients, c)
 	}
-	if r.load.Rate.Open() && h.loops > 0 {
+	if r.load.Open() && h.loops > 0 {
 		if r.loops, err = newLoops(ctx, r, min(h.loops, r.players())); err != nil {
 			return nil, err
 		}
@@ -283,10 +284,10 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 // players returns the number of clients: in an open load, of requests that may be
 // under way; HTTP/2 has several on a connection.
 func (r *runner) players() int {
-	if r.load.Rate.Open() && r.engine != nil && r.engine.Name() == "std" {
+	if r.load.Open() && r.engine != nil && r.engine.Name() == "std" {
 		return r.load.MaxInFlight
 	}
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		return min(r.load.Concurrency, r.load.MaxInFlight)
 	}
 	return r.load.Concurrency
@@ -298,6 +299,9 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
 	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
+	if err := traffic.Note(&l); err != nil {
+		return nil, err
+	}
 	l = l.Resolved()
 	s, shards := new(scenario.Scenario), 1 // of a program, whose records one goroutine reads
 	if l.Program == "" {
@@ -311,11 +315,11 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),
 		pacer: pace.New,
-		rec:   newRecorder(s.Tallies, shards, l.Rate.Open()),
+		rec:   newRecorder(s.Tallies, shards, l.Open()),
 	}
 	r.rec.deadline = cmp.Or(time.Duration(l.Deadline), never)
 	r.tickets.Store(int64(l.Requests))
-	if l.Rate.Open() && l.Requests > 0 {
+	if l.Open() && l.Requests > 0 {
 		next := schedule.First(r.schedule(l.Rate, 0), l.Requests)
 		for due, ok := next(); ok; due, ok = next() {
 			r.lastDue = due
@@ -439,7 +443,7 @@ func (r *runner) once(ctx context.Context, c *client, steps []*scenario.Step, se
 
 func (r *runner) warmUp(ctx context.Context) error {
 	d := time.Duration(r.load.Warmup)
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		// A stream of its own keeps the measured schedule the same without a
 		// warm-up. Requests that still wait at its end are dropped.
 		return r.open(ctx, r.share(schedule.Until(r.schedule(r.load.Rate.First(), 1), d)), d, 0, false)
@@ -460,7 +464,7 @@ func (r *runner) share(s schedule.Times) schedule.Times {
 func (r *runner) measure(ctx context.Context) error {
 	if at := r.options.At; at != nil {
 		r.start = at().Sub(r.zero)
-		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Rate.Open() {
+		if r.startedLate = r.now() - r.start; r.startedLate < 0 && !r.load.Open() {
 			p := r.pacer(ctx)
 			p.Wait(ctx, r.at(r.start))
 			p.Close()
@@ -469,7 +473,7 @@ func (r *runner) measure(ctx context.Context) error {
 	}
 	d := time.Duration(r.load.Duration)
 	r.slot = r.turn.slot()
-	if r.load.Rate.Open() {
+	if r.load.Open() {
 		s := r.schedule(r.load.Rate, 0)
 		if n := r.load.Requests; n > 0 {
 			s, d = schedule.First(s, n), r.lastDue
@@ -503,6 +507,9 @@ func (r *runner) begins() time.Duration {
 }
 
 func (r *runner) schedule(rate dyno.Rate, stream uint64) schedule.Times {
+	if rec := r.scenario.Recording; rec != nil {
+		return schedule.Recorded(rec.Times(), r.load.Pace())
+	}
 	if r.load.Arrival == "poisson" {
 		return schedule.Poisson(rate, r.load.Seed, stream)
 	}

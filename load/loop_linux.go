@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno/load/engine"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/schedule"
 	"golang.org/x/sys/unix"
 )
@@ -54,7 +55,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// Waking an idle CPU takes some 60 µs. Polling that long cut the error of p50
 	// at 1000/s from 0.18 to 0.12 ms for 0.7 % of a core; at 10,000/s it would
 	// take 11 %, hence the bound.
-	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Rate.Max()/10))
+	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Peak()/10))
 	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (ls *loops) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	defer addProcs(-len(ls.all))
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
-	src := &source{start: start, limit: start + length + catchUp, next: s}
+	src := &source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}
 	for _, c := range r.clients {
 		c.free.Reset(start)
 	}
@@ -188,7 +189,7 @@ type loop struct {
 	src       *source
 	measured  bool
 	claimed   bool // a due time is claimed: due
-	due       time.Duration
+	due       pace.Due
 	exhausted bool // there is nothing left to claim
 	swept     time.Duration
 	share     float64 // of the phase before: CPU time of the thread as a share of the time it took
@@ -259,7 +260,7 @@ func (l *loop) run(ctx context.Context, src *source, measured bool) error {
 				return err
 			}
 			// A batch of answers may take longer than the time between requests.
-			if l.claimed && l.now() >= l.due || !l.claimed && len(l.free) > 0 {
+			if l.claimed && l.now() >= l.due.At || !l.claimed && len(l.free) > 0 {
 				if err := l.sendDue(l.now()); err != nil {
 					return err
 				}
@@ -295,7 +296,7 @@ func (l *loop) waitTime() time.Duration {
 		d = l.swept + l.ls.sweep - now
 	}
 	if l.claimed {
-		d = min(d, l.due-now-l.ls.spin)
+		d = min(d, l.due.At-now-l.ls.spin)
 	}
 	return max(d, 0)
 }
@@ -336,7 +337,7 @@ func (l *loop) sendDue(now time.Duration) error {
 				return nil
 			}
 		}
-		if l.due > now {
+		if l.due.At > now {
 			return nil
 		}
 		l.claimed = false
@@ -357,7 +358,7 @@ func (l *loop) sendDue(now time.Duration) error {
 }
 
 func (l *loop) abandon() {
-	if l.claimed && l.due <= l.now() {
+	if l.claimed && l.due.At <= l.now() {
 		l.src.Drop()
 	}
 	for _, w := range l.wires {

@@ -28,7 +28,7 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	defer pacer.Close()
 	start := r.begins()
 	s, length = r.turn.layOut(s, start, length)
-	src := &source{start: start, limit: start + length + catchUp, next: s}
+	src := &source{start: start, limit: start + length + catchUp, part: r.options.Part, next: s}
 	q := &pace.Queue{Schedule: src, Limit: src.limit, Now: r.now, Zero: r.zero, Pacer: pacer}
 	if measured {
 		r.rec.begin(start)
@@ -36,11 +36,11 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 	err := r.each(ctx, func(ctx context.Context, c *client) error {
 		c.free.Reset(start)
 		for {
-			at, ok := q.Take(ctx, c.wake)
+			next, ok := q.Take(ctx, c.wake)
 			if !ok {
 				return nil
 			}
-			if err := r.session(ctx, c, at, measured); err != nil {
+			if err := r.session(ctx, c, next, measured); err != nil {
 				cancel(err) // wakes the pacer, too
 				return err
 			}
@@ -55,8 +55,8 @@ func (r *runner) open(ctx context.Context, s schedule.Times, length, catchUp tim
 
 // session plays the loop once. Its first step is due at a time of the schedule, each other one when
 // the one before ended, or the rest between them. Steps after the first begin in turns of the run only.
-func (r *runner) session(ctx context.Context, c *client, at time.Duration, measured bool) error {
-	d, end := due{at: at, free: c.free.At}, at
+func (r *runner) session(ctx context.Context, c *client, next pace.Due, measured bool) error {
+	d, end := due{at: next.At, free: c.free.At}, next.At
 	var began time.Duration
 	for _, s := range r.scenario.Loop {
 		if s.Rests() {
@@ -64,7 +64,9 @@ func (r *runner) session(ctx context.Context, c *client, at time.Duration, measu
 			d.at = r.now()
 			continue
 		}
-		if d.follows {
+		if !d.follows {
+			s = s.Pick(next.N, c.vars)
+		} else {
 			if d.at = r.turn.next(d.at); d.at > r.now() && r.turn.begin(ctx) {
 				r.turn.end()
 				d.at = r.now()
@@ -88,6 +90,6 @@ func (r *runner) session(ctx context.Context, c *client, at time.Duration, measu
 		}
 		d = due{at: end, follows: true}
 	}
-	c.free.Took(at, began, end)
+	c.free.Took(next.At, began, end)
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distan
 		Path: r.load.Program, Args: args, Name: filepath.Base(r.load.Program), Dir: r.options.Dir, Log: r.options.Log,
 		Hello: frames.Hello{
 			Base: r.base.String(), Timeout: time.Duration(r.load.Timeout), First: part.First, Index: part.Index, Of: part.of(),
-			Seed: r.load.Seed, Open: r.load.Rate.Open(),
+			Seed: r.load.Seed, Open: r.load.Open(),
 		},
 		Now: r.now, Record: d.record, Named: d.named,
 	})
@@ -66,7 +66,7 @@ func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distan
 func (d *distant) setUp(ctx context.Context) error {
 	n := len(d.clients)
 	open := n
-	if d.r.load.Rate.Open() {
+	if d.r.load.Open() {
 		open = 1
 	}
 	return d.Connect(ctx, n, open)

@@ -181,6 +181,9 @@ func (r *runner) planned() time.Duration {
 	if n == 0 {
 		return time.Duration(r.load.Duration)
 	}
+	if r.load.Replay != "" { // until the mean of its gaps is over once more
+		return r.lastDue + r.lastDue/time.Duration(max(n-1, 1)) + 1
+	}
 	last, _ := r.load.Rate.Due(n - 1)
 	if next, ok := r.load.Rate.Due(n); ok {
 		return r.lastDue + next - last

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/schedule"
 )
 
@@ -11,6 +12,7 @@ import (
 // in the schedule, a queue that takes no memory.
 type source struct {
 	start, limit time.Duration // on the clock; nothing is sent after limit
+	part         Part          // whose times they are
 
 	mu    sync.Mutex
 	next  schedule.Times
@@ -18,25 +20,29 @@ type source struct {
 	has   bool          // there is such a time
 	over  bool
 	late  int64 // claimed, due and not sent
+	n     int64 // claimed
 }
 
 // Claim implements [pace.Schedule].
-func (s *source) Claim() (at time.Duration, ok bool) { return s.ClaimBy(never) }
+func (s *source) Claim() (pace.Due, bool) { return s.ClaimBy(never) }
 
-// ClaimBy implements [pace.Schedule].
-func (s *source) ClaimBy(now time.Duration) (at time.Duration, ok bool) {
+// ClaimBy implements [pace.Schedule]. Due times have the numbers that they have in the schedule of all
+// generators.
+func (s *source) ClaimBy(now time.Duration) (d pace.Due, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.has && !s.over {
 		s.ahead, s.has = s.next()
 		s.over = !s.has
 	}
-	at = s.start + s.ahead
-	if !s.has || at > now {
-		return at, false
+	d.At = s.start + s.ahead
+	if !s.has || d.At > now {
+		return d, false
 	}
 	s.has = false
-	return at, true
+	d.N = s.n*int64(s.part.of()) + int64(s.part.Index)
+	s.n++
+	return d, true
 }
 
 // Drop implements [pace.Schedule].

@@ -58,8 +58,8 @@ func (w *wire) overdue(now time.Duration, lim *engine.Limits) bool {
 
 func (l *loop) send(w *wire) error {
 	k := w.call()
-	w.due, w.resent = due{at: l.due, free: w.c.free.At}, false
-	w.step = l.ls.r.scenario.Loop[0].Pick()
+	w.due, w.resent = due{at: l.due.At, free: w.c.free.At}, false
+	w.step = l.ls.r.scenario.Loop[0].Pick(l.due.N, w.c.vars)
 	w.req = w.c.prepare(k, w.step)
 	if w.req == nil {
 		return l.settle(w)

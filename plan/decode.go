@@ -206,6 +206,11 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			*to = new(dyno.Kubernetes)
 			d.mapping(n, d.keys(*to))
 		}
+	case **dyno.Recording:
+		return func(n ast.Node) {
+			*to = new(dyno.Recording)
+			d.mapping(n, d.keys(*to))
+		}
 	case *dyno.Subject:
 		return func(n ast.Node) { d.subject(n, to) }
 	case *dyno.Load:
@@ -252,7 +257,7 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			}
 		}
 	case *string:
-		if slices.Contains([]string{"body_file", "targets", "data_file", "descriptors"}, key) {
+		if slices.Contains([]string{"body_file", "targets", "replay", "data_file", "descriptors"}, key) {
 			return func(n ast.Node) { *to = d.pathTo(n) }
 		}
 	}

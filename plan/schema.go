@@ -72,7 +72,7 @@ func (a about) put(of schema) {
 }
 
 // knownFactors are those that an editor offers.
-var knownFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOEXPERIMENT", "go", "rev", "build", "limit.cpu", "limit.memory", "load.rate", "load.concurrency"}
+var knownFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOEXPERIMENT", "go", "rev", "build", "limit.cpu", "limit.memory", "load.rate", "load.speed", "load.concurrency"}
 
 // describe gives each key what keys.yaml says of it. A key without is a mistake, and so is a text without key.
 func describe(root, step schema) error {
@@ -139,7 +139,7 @@ func schemaOf(key string, t reflect.Type) schema {
 	switch t {
 	case reflect.TypeFor[dyno.Limits](), reflect.TypeFor[dyno.Probes](), reflect.TypeFor[dyno.Client](), reflect.TypeFor[dyno.Subject](), reflect.TypeFor[dyno.Load](), reflect.TypeFor[dyno.On]():
 		return object(t)
-	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.GRPC]():
+	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.Recording](), reflect.TypeFor[*dyno.GRPC]():
 		return object(t.Elem())
 	case reflect.TypeFor[dyno.Factors]():
 		return mapOf(listOf(plainValue()))
@@ -176,6 +176,8 @@ func schemaOf(key string, t reflect.Type) schema {
 		return text(`^`+period+`(\.\.`+period+`)?$`, "a time, or a range such as 1s..3s")
 	case reflect.TypeFor[dyno.Rate]():
 		return text(`^\s*[0-9]`, "a rate, such as 500/s")
+	case reflect.TypeFor[dyno.Speed]():
+		return text(`^\s*[0-9.eE+-]+x?\s*$`, "how many times as fast as recorded, such as 2")
 	case reflect.TypeFor[*dyno.Fraction]():
 		return text(`^\s*[0-9.eE+-]+%?$`, "a share, such as 1%")
 	case reflect.TypeFor[dyno.CPUs]():

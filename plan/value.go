@@ -62,6 +62,8 @@ func value(key string, to any) func(string) error {
 		return into(to, dyno.ParseSize)
 	case *dyno.Rate:
 		return into(to, dyno.ParseRate)
+	case *dyno.Speed:
+		return into(to, dyno.ParseSpeed)
 	case *dyno.Sleep:
 		return into(to, dyno.ParseSleep)
 	case *[]string:

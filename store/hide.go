@@ -14,10 +14,6 @@ import (
 	"github.com/dynolab/dyno/plan"
 )
 
-// credential matches the names of headers, variables, flags and parameters whose values are secret.
-var credential = regexp.MustCompile(`(?i)(?:^|[-_.])(?:authorization|cookie|password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|signature|sig|jwt)(?:$|[-_.])` +
-	`|(?:password|secret|token|apikey|accesskey|authorization)$`)
-
 // spelled are the ways in which one text has a name and its value, or only a value.
 var spelled = []*regexp.Regexp{
 	regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'"]*:(?P<password>[^\s/@'"]+)@`),
@@ -66,7 +62,7 @@ func (h *hider) find(key string, x any) {
 			case key == "capture" || key == "data":
 			case k == "vary" || k == "settings":
 				h.levels = append(h.levels, fmt.Sprint(x[k]))
-			case ok && credential.MatchString(k):
+			case ok && dyno.Secret(k):
 				h.take(k, text)
 			default:
 				h.find(k, x[k])
@@ -76,7 +72,7 @@ func (h *hider) find(key string, x any) {
 		last := ""
 		for _, v := range x {
 			text, ok := v.(string)
-			if ok && strings.HasPrefix(last, "-") && !strings.Contains(last, "=") && credential.MatchString(last) {
+			if ok && strings.HasPrefix(last, "-") && !strings.Contains(last, "=") && dyno.Secret(last) {
 				h.take(strings.TrimLeft(last, "-"), text)
 			}
 			h.find(key, v)
@@ -87,7 +83,7 @@ func (h *hider) find(key string, x any) {
 			for _, m := range form.FindAllStringSubmatch(x, -1) {
 				if len(m) == 2 {
 					h.take(form.SubexpNames()[1], m[1])
-				} else if credential.MatchString(m[1]) {
+				} else if dyno.Secret(m[1]) {
 					h.take(m[1], m[2])
 				}
 			}

@@ -86,7 +86,7 @@ func (s *Schedule) Plan(common *dyno.Experiment, p *Problem, stage Stage, settin
 	default:
 		e.Thresholds = p.Limits()
 	}
-	if l := &e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0 {
+	if l := &e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 && l.Length() == 0 {
 		one := within*9/10/time.Duration(launches) - aroundLaunch - time.Duration(l.Warmup) // a slow machine takes longer around a launch
 		l.Duration = dyno.Duration(max(min(one, longest), shortest).Truncate(100 * time.Millisecond))
 	}
@@ -117,7 +117,10 @@ func Cases(e *dyno.Experiment, live float64) (cases []Case) {
 	load := e.Load.Resolved()
 	scaled := func(kind CaseKind, by float64) {
 		l := dyno.Level{Factor: "load.concurrency", Value: strconv.Itoa(max(int(math.Round(float64(load.Concurrency)*by)), 1))}
-		if load.Rate.Open() {
+		switch {
+		case load.Replay != "":
+			l = dyno.Level{Factor: "load.speed", Value: strconv.FormatFloat(load.Pace()*by, 'g', -1, 64)}
+		case load.Rate.Open():
 			rate := make(dyno.Rate, len(load.Rate))
 			for i, s := range load.Rate {
 				rate[i] = dyno.Stage{From: s.From * by, To: s.To * by, Over: s.Over}
@@ -126,7 +129,7 @@ func Cases(e *dyno.Experiment, live float64) (cases []Case) {
 		}
 		cases = append(cases, Case{kind, dyno.Setting{l}})
 	}
-	if load.Rate.Open() || load.Concurrency > 1 {
+	if load.Open() || load.Concurrency > 1 {
 		scaled(HalfLoad, 0.5)
 	}
 	scaled(DoubleLoad, 2)

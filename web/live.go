@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -324,7 +325,7 @@ func (f *follower) each() float64 {
 		return took[len(took)/2]
 	}
 	l := f.trials[0].Load
-	length := max(time.Duration(l.Duration), l.Rate.Length())
+	length := cmp.Or(time.Duration(l.Duration), l.Length())
 	if length == 0 {
 		return 0
 	}

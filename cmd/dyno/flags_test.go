@@ -54,6 +54,12 @@ func TestLoadFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := dyno.Fraction(0)
+	log := `x - - [25/Nov/2026:09:00:01.5 +0000] "GET /a HTTP/1.1" 200 5` + "\n" + `x - - [25/Nov/2026:09:00:03 +0000] "GET /a?b HTTP/1.1" 200 5` + "\n"
+	for name, text := range map[string]string{"access.log": log, "empty.log": ""} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		name, plan string
 		args       []string
@@ -79,6 +85,9 @@ func TestLoadFlags(t *testing.T) {
 				Descriptors: filepath.Join(here, "s.binpb"), Authority: "x", Connections: 2, Messages: 3}}},
 		{"grpc data of a file", "load: {grpc: {method: a.B/C, data: {a: 1}}}", []string{"--grpc-data", "@m.jsonl"},
 			dyno.Load{GRPC: &dyno.GRPC{Method: "a.B/C", DataFile: filepath.Join(here, "m.jsonl")}}},
+		{"a replay instead of steps and a rate", "load: {rate: 5/s, arrival: poisson, duration: 5s, path: /a}", []string{"--replay", "access.log", "--speed", "2x", "-c", "3"},
+			dyno.Load{Duration: 5e9, Concurrency: 3, Replay: filepath.Join(here, "access.log"), Speed: 2,
+				Recording: &dyno.Recording{Bytes: 122, Requests: 2, Length: 1502e6, Peak: 10}}},
 		{"secure again", "load: {insecure: true}", []string{"-k=false"}, dyno.Load{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,11 +108,25 @@ func TestLoadFlags(t *testing.T) {
 		{"--targets t.txt -X POST", "load has targets and its own steps"},
 		{"--command wrk --deadline 30ms", "load has command and deadline"},
 		{"--grpc-method a.B/C --targets t.txt", "load has grpc and targets"},
+		{"--grpc-method a.B/C --replay access.log", "load has grpc and replay"},
 		{"--grpc-method a.B/C --load-program x", "load has grpc and program"},
 		{"--grpc-method a.B/C -X POST", "load has grpc and client"},
 		{"--grpc-data {}", "load grpc has no method"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},
+		{"--replay access.log -r 5", "load has replay and rate"},
+		{"--replay access.log --arrival poisson", "load has replay and arrival"},
+		{"--replay access.log --targets t.txt", "load has replay and targets"},
+		{"--replay access.log -X POST", "load has replay and client"},
+		{"--replay access.log --data a=a.csv", "load has replay and data"},
+		{"--replay access.log --command wrk", "load has command and replay"},
+		{"--replay access.log --speed fast", "bad speed"},
+		{"--replay access.log --speed 0", "bad speed"},
+		{"--replay access.log -n 3", "access.log has 2 requests that can be sent, not 3"},
+		{"--replay empty.log", "replay " + filepath.Join(here, "empty.log") + ": it is empty"},
+		{"--replay no.log", "no such file"},
+		{"--speed 2", "speed is that of a replay"},
+		{"--replay-secrets", "replay_secrets needs a replay"},
 	} {
 		args := strings.Fields(c.args)
 		for i := range args {
@@ -134,7 +157,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
-	watched := []string{"pid", "process", "none", "more"} // what dyno watch is told on its command line, or --resume --more, and a run's plan lacks
+	watched := []string{"pid", "process", "none", "more", "recording"} // what dyno watch is told on its command line, or --resume --more, or what dyno writes, and a run's plan lacks
 	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.GRPC{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {
@@ -163,7 +186,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 func TestInitPlanComments(t *testing.T) {
 	_, load, _ := strings.Cut(initPlan, "\nload:\n")
 	load, _, _ = strings.Cut(load, "\nprobes:\n")
-	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5"} // what a key needs beside it
+	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5", "speed": "replay: x", "replay_secrets": "replay: x"} // what a key needs beside it
 	var client []string
 	for _, line := range strings.Split(load, "\n") {
 		line, comment := strings.CutPrefix(line, "  # ")

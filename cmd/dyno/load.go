@@ -32,6 +32,7 @@ collections.
     dyno load http://127.0.0.1:8080/search -r 500/s --format hgrm > latency.hgrm
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
     dyno load --targets targets.txt -r 100/s         a file of requests, as for vegeta
+    dyno load http://127.0.0.1:8080/ --replay access.log --speed 2   recorded requests at their times
     dyno load http://127.0.0.1:50051 --grpc-method helloworld.Greeter/SayHello --grpc-data '{"name":"dyno"}'
     dyno load http://127.0.0.1:8080/ --expvar /debug/vars --prometheus /metrics
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6
@@ -96,7 +97,7 @@ func onlyLoads(cmd *cobra.Command) error {
 	for _, v := range cmd.Flag("vary").Value.(*flags.Setter).Values {
 		name, _, _ := strings.Cut(v, "=")
 		if !strings.HasPrefix(name, "load.") && !strings.HasPrefix(name, "arg.") {
-			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate or load.concurrency)", name)
+			return flags.Mistakef("--vary %s: the service runs already, so only its load can vary (want for example load.rate, load.speed or load.concurrency)", name)
 		}
 	}
 	return nil

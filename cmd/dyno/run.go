@@ -58,7 +58,7 @@ same templates.
     dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...), arg.NAME,
-go, rev, build, limit.cpu, limit.memory, load.rate or load.concurrency. The build sees
+go, rev, build, limit.cpu, limit.memory, load.rate, load.speed or load.concurrency. The build sees
 GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and the like, too. Quote a level that has
 a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 --vary limit.cpu=none,10%, need Linux, and root or a control group of your own.

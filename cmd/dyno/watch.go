@@ -190,7 +190,7 @@ func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment)
 		return flags.Mistakef("no URL for the plan's load (consider: --load http://127.0.0.1:8080)")
 	case l.Command != "":
 		return flags.Mistakef("watch runs no load command (consider: dyno watch without -f, and the command beside it)")
-	case l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Rate.Length() == 0:
+	case l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Length() == 0:
 		return flags.Mistakef("the load has no end (consider: -d 60m)")
 	}
 	subject, name := e.Subject, e.Name

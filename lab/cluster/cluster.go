@@ -96,7 +96,7 @@ func Open(ctx context.Context, f *Fleet) (l *lab.Lab, release func() error, err 
 // split is a load's parts, one for each of the members that have something to do: clients and requests of
 // a closed load are divided, the schedule of an open one is shared.
 func split(l dyno.Load, members int) (parts []share) {
-	open := l.Rate.Open()
+	open := l.Open()
 	used := members
 	if !open {
 		used = min(members, l.Concurrency)

@@ -77,7 +77,7 @@ func (c *player) opened(ph *phase, q *pace.Queue) {
 		if !ok {
 			return
 		}
-		c.do(ph, due)
+		c.do(ph, due.At)
 	}
 }
 
@@ -127,7 +127,7 @@ func (d *dues) add(times []time.Duration) {
 }
 
 // Claim implements [pace.Schedule].
-func (d *dues) Claim() (time.Duration, bool) {
+func (d *dues) Claim() (pace.Due, bool) {
 	for {
 		at, ok := d.ClaimBy(1<<63 - 1)
 		if ok {
@@ -137,27 +137,27 @@ func (d *dues) Claim() (time.Duration, bool) {
 		ended := d.ended && len(d.times) == 0
 		d.mu.Unlock()
 		if ended {
-			return 0, false
+			return pace.Due{}, false
 		}
 		select {
 		case <-d.more:
 		case <-d.stopped:
-			return 0, false
+			return pace.Due{}, false
 		}
 	}
 }
 
 // ClaimBy implements [pace.Schedule].
-func (d *dues) ClaimBy(now time.Duration) (time.Duration, bool) {
+func (d *dues) ClaimBy(now time.Duration) (pace.Due, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.times) == 0 || d.times[0] > now {
-		return 0, false
+		return pace.Due{}, false
 	}
-	at := d.times[0]
+	due := pace.Due{N: d.taken, At: d.times[0]}
 	d.times = d.times[1:]
 	d.taken++
-	return at, true
+	return due, true
 }
 
 // Drop implements [pace.Schedule].

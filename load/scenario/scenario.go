@@ -1,5 +1,5 @@
-// Package scenario has what a load's clients play: steps compiled from the plan or a
-// file of targets, with templates, data and captures, and each client's variables.
+// Package scenario has what a load's clients play: steps compiled from the plan, a
+// file of targets or a recording, with templates, data and captures, and each client's variables.
 // It renders requests and takes values out of answers; package load sends them.
 package scenario
 
@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/internal/texts"
+	"github.com/dynolab/dyno/load/traffic"
 	"github.com/dynolab/dyno/safe"
 )
 
@@ -25,6 +26,7 @@ type Scenario struct {
 	Setup, Loop, Teardown []*Step
 	Tallies               []Tally // what is measured: steps of the same name are one
 	Warnings              dyno.Warnings
+	Recording             *traffic.Recording // of a replay; else nil
 	tables                *texts.Tables
 	counter               texts.Count // of {{counter}}
 }
@@ -67,6 +69,10 @@ type Step struct {
 	Group []*Step // sent at the same time
 	turns []*Step // instead of itself: one of these, in turn over all clients
 	turn  texts.Count
+
+	replay   *replay            // instead of itself: the step of a request of a recording
+	recorded *traffic.Recording // whose request Vars.number it sends; else nil
+	also     int                // a status from 400 that is a success, too; 0: none
 }
 
 type headerText struct {
@@ -74,12 +80,24 @@ type headerText struct {
 	value texts.Text
 }
 
-// Pick returns the step itself or, of targets, the next one.
-func (s *Step) Pick() *Step {
+// Pick returns the step itself, or that of request n of the load, from 0, for a client with the variables v.
+func (s *Step) Pick(n int64, v *Vars) *Step {
+	switch {
+	case s.replay != nil:
+		v.Number = int(n)
+		return s.replay.step(int(n))
+	case len(s.turns) > 0:
+		return s.turns[n%int64(len(s.turns))]
+	}
+	return s
+}
+
+// Next is Pick in a closed load, where requests have no numbers before they are sent.
+func (s *Step) Next() *Step {
 	if len(s.turns) == 0 {
 		return s
 	}
-	return s.turns[s.turn.Next()%int64(len(s.turns))]
+	return s.Pick(s.turn.Next(), nil)
 }
 
 // Width is how many requests the step sends at the same time.
@@ -147,6 +165,11 @@ func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, err
 	}
 	if l.Targets != "" {
 		if err := c.targets(l.Targets); err != nil {
+			return nil, err
+		}
+	}
+	if l.Replay != "" {
+		if err := c.replay(l); err != nil {
 			return nil, err
 		}
 	}
@@ -293,6 +316,9 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 // Render makes the step's request with the variables v in r, reusing its memory. It
 // does not make r.Wire.
 func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
+	if s.recorded != nil {
+		return s.renderRecorded(r, v.Number)
+	}
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
 	render := func(into []byte, t texts.Text) []byte {
 		if err == nil {
@@ -352,7 +378,7 @@ func (s *Scenario) Links() int {
 // Accepts reports whether an answer with this status is a success.
 func (s *Step) Accepts(status int) bool {
 	if len(s.Expect) == 0 {
-		return status < 400 && (status != http.StatusSwitchingProtocols || s.upgrades())
+		return s.also > 0 && status == s.also || status < 400 && (status != http.StatusSwitchingProtocols || s.upgrades())
 	}
 	return slices.Contains(s.Expect, status)
 }

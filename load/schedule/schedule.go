@@ -33,6 +33,17 @@ func Poisson(rate dyno.Rate, seed, stream uint64) Times {
 	}
 }
 
+// Recorded has the times of a recording, since its first, which pass pace times as fast.
+func Recorded(times []time.Duration, pace float64) Times {
+	i := -1
+	return func() (time.Duration, bool) {
+		if i++; i >= len(times) {
+			return 0, false
+		}
+		return time.Duration(float64(times[i]) / pace), true
+	}
+}
+
 // Until is s up to but without d.
 func Until(s Times, d time.Duration) Times {
 	return func() (time.Duration, bool) {

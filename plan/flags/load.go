@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/traffic"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/safe"
 )
@@ -137,7 +138,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 			}
 		}
 	}
-	return e, nil
+	return e, p.Check(e, func(e *dyno.Experiment) error { return traffic.Note(&e.Load) })
 }
 
 // LoadFlags are those of a load, for run and load alike. The order matters: what
@@ -149,6 +150,14 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 		e.Load = dyno.Load{Command: v, Idle: e.Load.Idle, MaxFailures: e.Load.MaxFailures}
 		return nil
 	})
+	p.Flag(fs, "replay", "", "file", "recording whose requests and times are the load: access log, HAR file or GoReplay's .gor", func(e *dyno.Experiment, v string) (err error) {
+		l := &e.Load
+		l.Rate, l.Arrival, l.RequestsPerClient, l.Targets, l.Client, l.Data, l.Recording = nil, "", 0, "", dyno.Client{}, nil, nil
+		l.Replay, err = filepath.Abs(v)
+		return err
+	})
+	p.Key(fs, "speed", "", "x", "load.speed", "how much faster than recorded a replay is (default 1)")
+	p.Key(fs, "replay-secrets", "", "bool", "load.replay_secrets", "send headers of the recording that look secret, such as Authorization and Cookie")
 	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "number of clients; with a rate, most connections (default 10, with a rate 256)")
 	p.Flag(fs, "rate", "r", "rate", "open load: rate at which requests are due, such as 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
 		if e.Load.Rate, err = dyno.ParseRate(v); e.Load.Rate.Length() > 0 {
@@ -241,50 +250,6 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		}
 		return nil
 	})
-}
-
-// grpcFlags say what is called by gRPC.
-func (p *Set) grpcFlags(fs *pflag.FlagSet) {
-	p.Flag(fs, "grpc-method", "", "method", "call a method by gRPC: pkg.Service/Method, unary or server-streaming", func(e *dyno.Experiment, v string) error {
-		e.Load.Client, e.Load.Targets, e.Load.Program, e.Load.Args = dyno.Client{}, "", "", nil
-		return plan.Set(e, "load.grpc.method", v)
-	})
-	p.Flag(fs, "grpc-data", "", "text", "message in JSON, a template; @FILE has a message on each line, to take in turn as they are", func(e *dyno.Experiment, v string) (err error) {
-		g := grpcOf(e)
-		g.Data, g.DataFile = nil, ""
-		if file, ok := strings.CutPrefix(v, "@"); ok {
-			g.DataFile, err = filepath.Abs(file)
-		} else {
-			g.Data = []string{v}
-		}
-		return err
-	})
-	p.List(fs, "grpc-metadata", "", "entry", "metadata of each call, such as 'authorization: Bearer abc'; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		for _, v := range vs {
-			name, value, ok := strings.Cut(v, ":")
-			if !ok || strings.TrimSpace(name) == "" {
-				return fmt.Errorf("bad metadata %q (want NAME: VALUE)", v)
-			}
-			g := grpcOf(e)
-			g.Metadata = put(g.Metadata, strings.TrimSpace(name), strings.TrimSpace(value))
-		}
-		return nil
-	})
-	p.Flag(fs, "grpc-descriptors", "", "file", "descriptor set of the service (default: server reflection)", func(e *dyno.Experiment, v string) (err error) {
-		grpcOf(e).Descriptors, err = filepath.Abs(v)
-		return err
-	})
-	p.Key(fs, "grpc-authority", "", "name", "load.grpc.authority", "name of the service that is sent to it, and that its certificate has (default: its host and port)")
-	p.Key(fs, "grpc-connections", "", "n", "load.grpc.connections", "connections that all clients share (default: each client has its own)")
-	p.Key(fs, "grpc-messages", "", "n", "load.grpc.messages", "leave a stream after so many messages (default: read it to its end)")
-}
-
-// grpcOf is the part of a plan that is called by gRPC.
-func grpcOf(e *dyno.Experiment) *dyno.GRPC {
-	if e.Load.GRPC == nil {
-		e.Load.GRPC = new(dyno.GRPC)
-	}
-	return e.Load.GRPC
 }
 
 // wireFlags say how it is sent, and what is kept of it.

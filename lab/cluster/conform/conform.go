@@ -5,7 +5,10 @@ package conform
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/load/traffic"
 )
 
 // A Placement opens labs, whose subject is that of testdata. It serves at the address in the variable LISTEN.
@@ -28,6 +32,7 @@ type Placement struct {
 func Run(t *testing.T, p Placement) {
 	t.Run("closed load", p.closed)
 	t.Run("schedule", p.schedule)
+	t.Run("replay", p.replay)
 	t.Run("death", p.death)
 	if testing.Short() { // the race detector has seen all goroutines
 		return
@@ -172,6 +177,43 @@ func (p Placement) schedule(t *testing.T) {
 		}
 		p.pooled(t, got.results[0], requests)
 	}
+}
+
+// A recording is played once, each request at its own time, however many send it. What was refused is refused again.
+func (p Placement) replay(t *testing.T) {
+	l := dyno.Load{Replay: filepath.Join(t.TempDir(), "access.log"), Speed: 2, Concurrency: 40}
+	var log strings.Builder
+	var want []dyno.Request
+	at := time.Duration(0)
+	for i := range 300 {
+		if at += time.Duration(i%11) * 900 * time.Microsecond; i == 150 {
+			at += 300 * time.Millisecond
+		}
+		path, status := "/", 200
+		if i%3 == 0 {
+			path, status = "/env?name=GOGC&want=nothing", 418
+		}
+		fmt.Fprintf(&log, "{\"ts\":%d,\"method\":\"GET\",\"path\":%q,\"status\":%d}\n", 1_700_000_000_000_000_001+int64(at), path, status)
+		want = append(want, dyno.Request{Due: at / 2, Status: status})
+	}
+	if err := os.WriteFile(l.Replay, []byte(log.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := traffic.Note(&l); err != nil {
+		t.Fatal(err)
+	}
+	got := p.must(t, p.experiment(l))
+	requests := got.requests[1]
+	slices.SortStableFunc(requests, func(a, b dyno.Request) int { return int(a.Due - b.Due) })
+	if r := got.results[0]; len(requests) != len(want) || len(r.Failures) > 0 {
+		t.Fatalf("%d requests, failures %v; want %d without any", len(requests), r.Failures, len(want))
+	}
+	for i, q := range requests {
+		if q.Due != want[i].Due || i > 0 && want[i].Due > want[i-1].Due && i+1 < len(want) && want[i].Due < want[i+1].Due && q.Status != want[i].Status {
+			t.Fatalf("request %d was due at %v and answered with %d, want %v and %d", i, q.Due, q.Status, want[i].Due, want[i].Status)
+		}
+	}
+	p.pooled(t, got.results[0], requests)
 }
 
 // Settings run side by side take turns wherever the load comes from.

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/traffic"
 	"github.com/dynolab/dyno/plan"
 )
 
@@ -30,6 +33,13 @@ func (j *LoadJob) Pack(l dyno.Load) error {
 	}
 	l.KeepRequests, l.MaxRequestsKept = "", 0 // Keep says it
 	names, moved := data(&l)
+	if l.Replay != "" { // which has no other files
+		text, err := recording(&l)
+		if err != nil {
+			return fmt.Errorf("send the recording of the load to agents: %w", err)
+		}
+		j.Files, l.Replay = append(j.Files, text), "0"
+	}
 	files := []string{}
 	for _, path := range append(paths(&l), moved...) {
 		i := slices.Index(files, *path)
@@ -59,6 +69,27 @@ func (j *LoadJob) Pack(l dyno.Load) error {
 	text, err := json.Marshal(&dyno.Experiment{Name: "load", Subject: dyno.Subject{URL: "http://127.0.0.1"}, Load: l})
 	j.Plan, j.Seed = text, l.Seed
 	return err
+}
+
+// recording is what agents send of a recording: all have the requests and the times that this machine read, whatever
+// becomes of the file, and no secret that was not asked for.
+func recording(l *dyno.Load) ([]byte, error) {
+	r, err := traffic.Read(l)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	z := gzip.NewWriter(&text)
+	if err := errors.Join(r.WriteGor(z), z.Close()); err != nil {
+		return nil, err
+	}
+	if text.Len() > mostFile {
+		return nil, fmt.Errorf("%s takes %d bytes (want at most %d; consider: a part of it)", l.Replay, text.Len(), mostFile)
+	}
+	facts := r.Facts
+	facts.Bytes, facts.Secrets, facts.Left = text.Len(), 0, nil
+	l.Recording, l.ReplaySecrets = &facts, true
+	return text.Bytes(), nil
 }
 
 // Unpack is the load with its files in dir.

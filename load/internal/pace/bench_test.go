@@ -26,7 +26,7 @@ func BenchmarkQueue(b *testing.B) {
 				if !ok {
 					return
 				}
-				late[i] += q.Now() - due
+				late[i] += q.Now() - due.At
 			}
 		})
 	}
@@ -49,17 +49,17 @@ type every struct {
 	left int
 }
 
-func (e *every) Claim() (time.Duration, bool) { return e.ClaimBy(1 << 62) }
+func (e *every) Claim() (Due, bool) { return e.ClaimBy(1 << 62) }
 
-func (e *every) ClaimBy(now time.Duration) (time.Duration, bool) {
+func (e *every) ClaimBy(now time.Duration) (Due, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.left == 0 || e.next > now {
-		return 0, false
+		return Due{}, false
 	}
 	e.left--
 	e.next += e.step
-	return e.next - e.step, true
+	return Due{At: e.next - e.step}, true
 }
 
 func (e *every) Drop() {}

@@ -12,11 +12,17 @@ import (
 // A Schedule hands out due times, each once, in order. Several goroutines call it.
 type Schedule interface {
 	// Claim is the next due time; false if there are no more. It may wait until the next one is known.
-	Claim() (due time.Duration, ok bool)
+	Claim() (d Due, ok bool)
 	// ClaimBy is the next due time if it is not after now; false if it is, or is not known.
-	ClaimBy(now time.Duration) (due time.Duration, ok bool)
+	ClaimBy(now time.Duration) (d Due, ok bool)
 	// Drop says that the last claimed time, and all that follow, will not be used.
 	Drop()
+}
+
+// A Due is when a request of a load is due, and its number in it, from 0.
+type Due struct {
+	N  int64
+	At time.Duration
 }
 
 // A Queue hands a schedule's due times to free clients.
@@ -53,25 +59,25 @@ func NewWake() chan struct{} { return make(chan struct{}, 1) }
 
 // Take waits for the client's turn and then for the next due time. It returns
 // false if no request is due, or it may not be sent any more.
-func (q *Queue) Take(ctx context.Context, wake chan struct{}) (due time.Duration, ok bool) {
+func (q *Queue) Take(ctx context.Context, wake chan struct{}) (d Due, ok bool) {
 	if now := q.Now(); now <= q.Limit && ctx.Err() == nil {
-		if due, ok = q.ClaimBy(now); ok {
-			q.note(due)
-			return due, true
+		if d, ok = q.ClaimBy(now); ok {
+			q.note(d.At)
+			return d, true
 		}
 	}
 	if !q.acquire(ctx, wake) {
-		return due, false
+		return d, false
 	}
 	defer q.release()
-	if due, ok = q.Claim(); !ok {
-		return due, false
+	if d, ok = q.Claim(); !ok {
+		return d, false
 	}
-	ok = q.Pacer.Wait(ctx, q.Zero.Add(q.moment(due))) && q.Now() <= q.Limit
-	if !ok && q.Now() >= due {
+	ok = q.Pacer.Wait(ctx, q.Zero.Add(q.moment(d.At))) && q.Now() <= q.Limit
+	if !ok && q.Now() >= d.At {
 		q.Drop()
 	}
-	return due, ok
+	return d, ok
 }
 
 // moment is when to wake for a due time. The token is held.

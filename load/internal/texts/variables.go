@@ -28,6 +28,7 @@ func (c *Count) Share(index, of int) { c.index, c.of = int64(index), int64(of) }
 // Vars are one client's variables, for one goroutine at a time.
 type Vars struct {
 	n, client int
+	Number    int               // of the recorded request that is sent next
 	Captured  map[string]string // values by name
 	rows      [][]string        // the loop's row of each table; see tables.take
 	tables    *Tables           // may be nil

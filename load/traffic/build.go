@@ -1,0 +1,298 @@
+package traffic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math/rand/v2"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+
+	"github.com/dynolab/dyno"
+)
+
+// Why something of a recording is left out, as the plan's warning says it after a number.
+const (
+	unreadable = "lines that cannot be read"
+	noRequest  = "lines without a request"
+	noTime     = "requests without a time"
+	badTarget  = "requests with a bad path"
+	noBody     = "%s requests, as the recording lacks their bodies"
+	noPath     = "%s requests, which have no path"
+	websocket  = "WebSockets"
+	otherHost  = "requests of other hosts than %s"
+	redacted   = "header values that the log itself has redacted"
+)
+
+const mostRequests = 20_000_000
+
+// A builder collects what a reader finds.
+type builder struct {
+	secrets bool
+	line    int
+	seen    []seen
+	left    map[string]int
+	hidden  int    // headers that may be secret
+	noTime  string // the first line without a time, and what was looked for
+	parts   bool   // some time has a part of a second
+
+	distinct []stored
+	ids      map[uint64]uint32 // by hash
+	seed     maphash.Seed
+	targets  strings.Builder // of the last of distinct, in one piece: so many small ones would take twice as much
+	headers  table           // by their text
+	names    map[string]bool // of headers: whether they look secret
+	sets     [][]Header
+	bodies   table
+}
+
+// seen is a request of the recording.
+type seen struct {
+	at     int64 // nanoseconds since 1970
+	which  uint32
+	status uint16
+}
+
+// A table numbers texts from 0, which is "".
+type table struct {
+	ids   map[string]uint32
+	texts []string
+}
+
+func newTable() table { return table{map[string]uint32{"": 0}, []string{""}} }
+
+// number returns the number of a text, which may be a part of a longer one.
+func (t *table) number(text string) (n uint32, known bool) {
+	if n, known = t.ids[text]; !known {
+		text, n = strings.Clone(text), uint32(len(t.texts))
+		t.texts = append(t.texts, text)
+		t.ids[text] = n
+	}
+	return n, known
+}
+
+func newBuilder(secrets bool) *builder {
+	return &builder{
+		secrets: secrets, left: map[string]int{}, seed: maphash.MakeSeed(),
+		ids: map[uint64]uint32{}, headers: newTable(), names: map[string]bool{}, sets: [][]Header{nil}, bodies: newTable(),
+	}
+}
+
+func (b *builder) leave(why string) { b.left[why]++ }
+
+// timeless leaves out the line, which lacks a time such as want.
+func (b *builder) timeless(want string) {
+	b.leave(noTime)
+	if b.noTime == "" {
+		b.noTime = fmt.Sprintf("line %d: no time in it (want for example %s)", b.line, want)
+	}
+}
+
+// whyNot is why a request cannot be sent again, "" if it can. bodies reports whether the recording has them.
+func whyNot(method, target string, status int, bodies bool) string {
+	switch {
+	case method == "CONNECT":
+		return fmt.Sprintf(noPath, method)
+	case method == "OPTIONS" && target == "*":
+		return fmt.Sprintf(noPath, "OPTIONS *")
+	case status == 101:
+		return websocket
+	case !bodies && (method == "POST" || method == "PUT" || method == "PATCH"):
+		return fmt.Sprintf(noBody, method)
+	}
+	return ""
+}
+
+// add adds a request that was answered with a status, 0 if that is not known. took is how long before at it
+// came. Its strings may be of a longer text. It returns the place in seen, -1 if the request is left out.
+func (b *builder) add(at time.Time, took time.Duration, q Request, status int, headers uint32) (int, error) {
+	target, ok := origin(q.Target)
+	if !ok {
+		b.leave(badTarget)
+		return -1, nil
+	}
+	if len(b.seen) == mostRequests {
+		return -1, fmt.Errorf("it has more than %d requests (consider: a part of it)", mostRequests)
+	}
+	q.Target = target
+	b.parts = b.parts || at.Nanosecond() != 0
+	body, _ := b.bodies.number(q.Body)
+	which := b.intern(stored{q.Target, headers, body, unique.Make(q.Method)})
+	b.seen = append(b.seen, seen{at.Add(-took).UnixNano(), which, uint16(status)})
+	return len(b.seen) - 1, nil
+}
+
+// intern returns the place of a request in distinct.
+func (b *builder) intern(q stored) uint32 {
+	hash := maphash.Comparable(b.seed, q)
+	i, known := b.ids[hash]
+	if known && b.distinct[i] == q {
+		return i
+	}
+	if b.targets.Len()+len(q.target) > b.targets.Cap() {
+		b.targets = strings.Builder{}
+		b.targets.Grow(max(1<<16, len(q.target)))
+	}
+	b.targets.WriteString(q.target)
+	q.target = b.targets.String()[b.targets.Len()-len(q.target):]
+	b.distinct = append(b.distinct, q)
+	if !known {
+		b.ids[hash] = uint32(len(b.distinct) - 1)
+	}
+	return uint32(len(b.distinct) - 1)
+}
+
+// ofConnection are the headers that a connection, or dyno, decides.
+var ofConnection = map[string]bool{
+	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true, "Te": true, "Connection": true, "Keep-Alive": true,
+	"Proxy-Connection": true, "Proxy-Authenticate": true, "Upgrade": true, "Http2-Settings": true, "Expect": true,
+}
+
+// keep returns the number of a set of headers, without what cannot or should not be sent again.
+func (b *builder) keep(all []Header) uint32 {
+	kept := all[:0]
+	for _, h := range all {
+		h.Name, h.Value = textproto.CanonicalMIMEHeaderKey(h.Name), strings.TrimSpace(h.Value)
+		switch {
+		case ofConnection[h.Name] || !isHeader(h):
+		case h.Value == "REDACTED":
+			b.leave(redacted)
+		case !b.secrets && b.secret(h.Name):
+			b.hidden++
+		default:
+			kept = append(kept, h)
+		}
+	}
+	slices.SortStableFunc(kept, func(x, y Header) int { return cmp.Compare(x.Name, y.Name) })
+	var text strings.Builder
+	for _, h := range kept {
+		text.WriteString(h.Name + ":" + h.Value + "\n")
+	}
+	n, known := b.headers.number(text.String())
+	if !known {
+		for i := range kept { // the line need not stay for them
+			kept[i].Name, kept[i].Value = strings.Clone(kept[i].Name), strings.Clone(kept[i].Value)
+		}
+		b.sets = append(b.sets, slices.Clone(kept))
+	}
+	return n
+}
+
+// secret asks once for each name, of which there are few.
+func (b *builder) secret(name string) bool {
+	is, known := b.names[name]
+	if !known {
+		is = dyno.Secret(name)
+		b.names[strings.Clone(name)] = is
+	}
+	return is
+}
+
+// isHeader reports whether a header of a recording can be sent: those of HTTP/2 that begin with a colon cannot.
+func isHeader(h Header) bool {
+	token := func(c rune) bool {
+		return c > ' ' && c < 0x7f && !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+	}
+	return h.Name != "" && !strings.ContainsFunc(h.Name, func(c rune) bool { return !token(c) }) &&
+		!strings.ContainsFunc(h.Value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
+}
+
+// origin is a request's target as a path with a query.
+func origin(target string) (string, bool) {
+	if !strings.HasPrefix(target, "/") {
+		u, err := url.Parse(target)
+		if err != nil || u.Host == "" {
+			return "", false
+		}
+		target = u.RequestURI()
+	}
+	target, _, _ = strings.Cut(target, "#")
+	if !strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '%' || c == '"' }) {
+		return target, strings.HasPrefix(target, "/")
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil || !strings.HasPrefix(target, "/") {
+		return "", false
+	}
+	var escaped []byte
+	for _, c := range []byte(u.RequestURI()) { // net/url leaves a query as it is
+		if c <= ' ' || c >= 0x7f || c == '"' {
+			escaped = fmt.Appendf(escaped, "%%%02X", c)
+		} else {
+			escaped = append(escaped, c)
+		}
+	}
+	return string(escaped), true
+}
+
+// finish makes the recording of what was seen.
+func (b *builder) finish() (*Recording, error) {
+	if len(b.seen) == 0 {
+		return nil, b.empty()
+	}
+	b.ids, b.headers, b.bodies.ids = nil, table{}, nil
+	byTime := func(x, y seen) int { return cmp.Compare(x.at, y.at) }
+	slices.SortStableFunc(b.seen, byTime)
+	if !b.parts {
+		b.spread()
+		slices.SortStableFunc(b.seen, byTime) // they may have come before they were logged
+	}
+	n := len(b.seen)
+	r := &Recording{distinct: b.distinct, sets: b.sets, bodies: b.bodies.texts, times: make([]time.Duration, n), which: make([]uint32, n), statuses: make([]uint16, n)}
+	for i, s := range b.seen {
+		r.times[i], r.which[i], r.statuses[i] = time.Duration(s.at-b.seen[0].at), s.which, s.status
+	}
+	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: !b.parts}
+	return r, nil
+}
+
+// lengthOf is the length of a recording by its last request, in whole milliseconds: a little longer, so that the
+// last is due before the end at any speed.
+func lengthOf(last time.Duration) dyno.Duration {
+	return dyno.Duration(last.Truncate(time.Millisecond) + 2*time.Millisecond)
+}
+
+// spread spreads the requests of each second over it, at random and in their order. At its begin they would be a burst
+// that never was. It is the same wherever the recording is read.
+func (b *builder) spread() {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var within []int64
+	for from, to := 0, 0; from < len(b.seen); from = to {
+		within = within[:0]
+		for to = from; to < len(b.seen) && b.seen[to].at == b.seen[from].at; to++ {
+			within = append(within, rng.Int64N(int64(time.Second)))
+		}
+		slices.Sort(within)
+		for i, d := range within {
+			b.seen[from+i].at += d
+		}
+	}
+}
+
+// told says what was left out, the most frequent first.
+func (b *builder) told() (texts []string) {
+	for _, why := range slices.SortedFunc(maps.Keys(b.left), func(x, y string) int {
+		return cmp.Or(cmp.Compare(b.left[y], b.left[x]), cmp.Compare(x, y))
+	}) {
+		texts = append(texts, fmt.Sprintf("%d %s", b.left[why], why))
+	}
+	return texts
+}
+
+// empty says why there is no request.
+func (b *builder) empty() error {
+	left := b.told()
+	switch {
+	case b.noTime != "":
+		return errors.New(b.noTime)
+	case len(left) > 0:
+		return fmt.Errorf("no request in it can be sent again; left out: %s (want an access log in the common or combined format or with a JSON object a line, a HAR file, or GoReplay's .gor)", strings.Join(left, ", "))
+	}
+	return errors.New("it is empty")
+}

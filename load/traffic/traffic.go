@@ -1,0 +1,231 @@
+// Package traffic reads recordings of requests: access logs, HAR files, and GoReplay's. It owns which
+// of the requests can be sent again and when each came; package scenario makes requests of them.
+package traffic
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/safe"
+)
+
+// A Request is what was asked of a service, without what the connection decides.
+type Request struct {
+	Method  string
+	Target  string   // path and query, with a leading slash
+	Headers []Header // by name; those of one name in the order of the recording
+	Body    string
+}
+
+// A Header is a line of a header. Its name is in the canonical form.
+type Header struct{ Name, Value string }
+
+// A Recording is requests in the order of their times. Equal requests take memory once.
+type Recording struct {
+	Facts    dyno.Recording
+	times    []time.Duration
+	which    []uint32 // in distinct
+	statuses []uint16
+	distinct []stored
+	sets     [][]Header
+	bodies   []string
+}
+
+// stored is a Request: of each million, some 40 MB and their targets.
+type stored struct {
+	target        string
+	headers, body uint32
+	method        unique.Handle[string]
+}
+
+// Len is the number of requests.
+func (r *Recording) Len() int { return len(r.times) }
+
+// Times are when the requests came, since the first, never decreasing.
+func (r *Recording) Times() []time.Duration { return r.times }
+
+// Request is request i, whose headers the caller may not change.
+func (r *Recording) Request(i int) Request {
+	s := &r.distinct[r.which[i]]
+	return Request{s.method.Value(), s.target, r.sets[s.headers], r.bodies[s.body]}
+}
+
+// Status is how request i was answered, 0 if that is not known.
+func (r *Recording) Status(i int) int { return int(r.statuses[i]) }
+
+// peak is the rate of the densest tenth of a second, in requests per second.
+func (r *Recording) peak() int {
+	most, from := 0, 0
+	for i, at := range r.times {
+		for r.times[from] <= at-time.Second/10 {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most * 10
+}
+
+// last is the recording that was read last: all trials of a run send the same one, and to read it takes
+// some seconds for each million of requests.
+var last struct {
+	sync.Mutex
+	key
+	*Recording
+}
+
+type key struct {
+	file    string
+	bytes   int
+	secrets bool
+}
+
+// Read reads the recording of a load, as far as the load knows it: a log may have grown since.
+// A mistake is a [*dyno.PlanError].
+func Read(l *dyno.Load) (*Recording, error) {
+	k := key{file: l.Replay, secrets: l.ReplaySecrets}
+	if l.Recording != nil {
+		k.bytes = l.Recording.Bytes
+	}
+	last.Lock()
+	defer last.Unlock()
+	if last.Recording != nil && last.key == k && k.bytes > 0 {
+		return last.Recording, nil
+	}
+	r, err := read(k)
+	if err != nil {
+		return nil, &dyno.PlanError{Msg: fmt.Sprintf("replay %s: %v", l.Replay, err), Key: []string{"load", "replay"}}
+	}
+	if l.Recording != nil && r.Facts.Requests != l.Recording.Requests {
+		return nil, &dyno.PlanError{
+			Msg: fmt.Sprintf("replay %s: it has other requests than when the run began (consider: a copy of a log that is written or rotated)", l.Replay),
+			Key: []string{"load", "replay"},
+		}
+	}
+	k.bytes = r.Facts.Bytes
+	last.key, last.Recording = k, r
+	return r, nil
+}
+
+// Note notes in a load what its recording has: how long it is decides what a plan means.
+func Note(l *dyno.Load) error {
+	if l.Replay == "" || l.Recording != nil {
+		return nil
+	}
+	r, err := Read(l)
+	if err == nil {
+		l.Recording = &r.Facts
+	}
+	return err
+}
+
+func read(k key) (*Recording, error) {
+	f, err := os.OpenFile(k.file, safe.Quickly, 0)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := int(info.Size())
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("it is not a file: %v (want a file, which each trial can read)", info.Mode())
+	case size < k.bytes:
+		return nil, errors.New("it is shorter than when the run began (consider: a copy of a log that is written or rotated)")
+	case k.bytes > 0:
+		size = k.bytes
+	}
+	b := newBuilder(k.secrets)
+	if err := b.read(io.LimitReader(f, int64(size))); err != nil {
+		return nil, err
+	}
+	r, err := b.finish()
+	if err == nil {
+		r.Facts.Bytes = size
+	}
+	return r, err
+}
+
+var (
+	looksHAR = regexp.MustCompile(`^\s*\{\s*"log"\s*:\s*\{`)
+	looksGor = regexp.MustCompile(`^[1-3] \S+ [0-9]+[^\n]*\r?\n`)
+)
+
+const peeked = 4 << 10 // bytes that tell the format
+
+// read reads a recording of any format, which its beginning tells.
+func (b *builder) read(r io.Reader) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	begin, _ := in.Peek(2)
+	if bytes.Equal(begin, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return fmt.Errorf("it is no gzip file: %w", err)
+		}
+		in = bufio.NewReaderSize(z, 1<<16)
+	}
+	begin, err := in.Peek(peeked)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if mark := []byte("\ufeff"); bytes.HasPrefix(begin, mark) {
+		in.Discard(len(mark))
+		begin = begin[len(mark):]
+	}
+	switch {
+	case looksHAR.Match(begin):
+		return b.har(in)
+	case looksGor.Match(begin):
+		return b.gor(in)
+	case bytes.HasPrefix(bytes.TrimSpace(begin), []byte("{")):
+		return b.lines(in, b.json)
+	}
+	return b.lines(in, b.common)
+}
+
+const mostLine = 1 << 20 // bytes
+
+// lines reads a log line by line; a line that is too long cannot be read.
+func (b *builder) lines(in *bufio.Reader, line func(text []byte) error) error {
+	var long []byte
+	for {
+		text, err := in.ReadSlice('\n')
+		if err == bufio.ErrBufferFull {
+			if len(long) <= mostLine {
+				long = append(long, text...)
+			}
+			continue
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if long != nil {
+			text, long = append(long, text...), nil
+		}
+		b.line++
+		text = bytes.TrimSpace(text)
+		switch {
+		case len(text) > mostLine:
+			b.leave(unreadable)
+		case len(text) > 0:
+			if e := line(text); e != nil {
+				return e
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package dyno
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Recording is what dyno found in the file of a replay, noted with the plan: all that is decided before
+// the file is sent. Package load/traffic reads it.
+type Recording struct {
+	Bytes        int      `json:"bytes,omitempty"`         // of the file that were read: a log may grow
+	Requests     int      `json:"requests,omitempty"`      // that can be sent again
+	Length       Duration `json:"length,omitempty"`        // from the first to a little after the last, as recorded
+	Peak         int      `json:"peak,omitempty"`          // requests per second in the densest tenth of a second
+	Left         []string `json:"left_out,omitempty"`      // what cannot be sent again: numbers, each with the reason
+	Secrets      int      `json:"secrets,omitempty"`       // headers that were left out, as their names say that they are secret
+	WholeSeconds bool     `json:"whole_seconds,omitempty"` // all times were; requests are spread over their seconds
+}
+
+// Warnings are the doubts about a load that replays a recording.
+func (l *Load) Warnings() (ws Warnings) {
+	r := l.Recording
+	if l.Replay == "" || r == nil {
+		return nil
+	}
+	name := filepath.Base(l.Replay)
+	if len(r.Left) > 0 {
+		ws.AddOf(WarnReplay, "left out", "the replay of %s leaves out %s", name, strings.Join(r.Left, "; "))
+	}
+	if r.Secrets > 0 {
+		ws.AddOf(WarnReplay, "secrets", "the replay of %s leaves out %d headers that look secret, such as Authorization and Cookie (consider: --replay-secrets)", name, r.Secrets)
+	}
+	if r.WholeSeconds {
+		ws.AddOf(WarnReplay, "times", "%s has times in whole seconds, so its requests are spread at random over their seconds (consider: a log format with fractions of a second)", name)
+	}
+	return ws
+}
+
+// Open reports whether requests are due by a schedule: that of a rate, or of a recording.
+func (l *Load) Open() bool { return l.Rate.Open() || l.Replay != "" }
+
+// Pace is how much faster than it was recorded a replay is played.
+func (l *Load) Pace() float64 {
+	if l.Speed == 0 {
+		return 1
+	}
+	return float64(l.Speed)
+}
+
+// Length is how long an open load lasts by itself, by the stages of its rate or its recording; 0 means for ever.
+func (l *Load) Length() time.Duration {
+	if l.Replay != "" && l.Recording != nil {
+		return time.Duration(float64(l.Recording.Length) / l.Pace())
+	}
+	return l.Rate.Length()
+}
+
+// Peak is the highest rate of an open load, in requests per second.
+func (l *Load) Peak() float64 {
+	if l.Replay != "" && l.Recording != nil {
+		return float64(l.Recording.Peak) * l.Pace()
+	}
+	return l.Rate.Max()
+}
+
+// replayed describes what an open load replays.
+func (l *Load) replayed() string {
+	s := "the requests of " + filepath.Base(l.Replay)
+	if l.Pace() != 1 {
+		s += fmt.Sprintf(" at %v × their speed", l.Speed)
+	}
+	all := l.Length().Round(10 * time.Millisecond)
+	switch {
+	case l.Recording == nil:
+		return s
+	case l.Requests > 0:
+		return s + fmt.Sprintf(", the first %d of %d", l.Requests, l.Recording.Requests)
+	case time.Duration(l.Duration) < l.Length():
+		return s + fmt.Sprintf(", for the first %v of %v", l.Duration, all)
+	}
+	return s + fmt.Sprintf(", %d in %v", l.Recording.Requests, all)
+}
+
+var notWithReplay = []string{"rate", "arrival", "requests_per_client", "targets", "client", "data"}
+
+func (l *Load) checkReplay() *PlanError {
+	if l.Replay == "" {
+		return cmp.Or(
+			wrong(l.Speed != 0, "load speed", "speed is that of a replay (want replay, too; consider: rate)"),
+			wrong(l.ReplaySecrets, "load replay_secrets", "replay_secrets needs a replay"),
+		)
+	}
+	for key, field := range Keys(reflect.ValueOf(*l)) {
+		if slices.Contains(notWithReplay, key) && !field.IsZero() {
+			return PlanErrorf("load has replay and %s, but a recording has requests and times of its own (want one)", key).of("load", key)
+		}
+	}
+	r := cmp.Or(l.Recording, &Recording{Requests: l.Requests})
+	return wrong(l.Requests > r.Requests, "load requests", "%s has %d requests that can be sent, not %d", filepath.Base(l.Replay), r.Requests, l.Requests)
+}
+
+// Speed is how much faster than it was recorded a replay is.
+type Speed float64
+
+// mostSpeed keeps times apart that a recording has apart.
+const mostSpeed = 1e5
+
+// ParseSpeed reads "2", "0.5" or "2x".
+func ParseSpeed(s string) (Speed, error) {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(s), "x"), 64)
+	if err != nil || !(v >= 1/mostSpeed && v <= mostSpeed) || math.IsNaN(v) {
+		return 0, fmt.Errorf("bad speed %q (want for example 2, twice as fast as recorded)", s)
+	}
+	return Speed(v), nil
+}
+
+// secret matches the names of headers, variables, flags and parameters whose values are secret.
+var secret = regexp.MustCompile(`(?i)(?:^|[-_.])(?:authorization|cookie|password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|signature|sig|jwt)(?:$|[-_.])` +
+	`|(?:password|secret|token|apikey|accesskey|authorization)$`)
+
+// Secret reports whether a value looks secret by the name of its header, variable, flag or parameter.
+func Secret(name string) bool { return secret.MatchString(name) }

@@ -28,7 +28,7 @@ func (l *Load) check() *PlanError {
 		}
 		return nil
 	}
-	return cmp.Or(l.checkProgram(), l.checkReplay(), l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
+	return cmp.Or(l.checkGRPC(), l.checkProgram(), l.checkReplay(), l.checkMuch(), l.checkRate(), l.checkHow(), l.checkSteps(), l.checkData())
 }
 
 // wrong returns the mistake of a plan in which something is wrong, or nil. The

@@ -167,6 +167,7 @@ type Load struct {
 	Client  Client            `json:"client,omitzero"`   // no loop means GET /
 	Program string            `json:"program,omitempty"` // a load written in Go, instead of Client: directory of a main package that imports load/client, module@version, or an executable file
 	Args    []string          `json:"args,omitempty"`    // of Program; templates: {{.arg.NAME}}
+	GRPC    *GRPC             `json:"grpc,omitempty"`    // calls of a method by gRPC, instead of Client
 	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
 
 	Speed         Speed      `json:"speed,omitempty"`          // of a replay; 0 means 1, as recorded
@@ -204,6 +205,8 @@ func (l Load) String() string {
 	switch {
 	case l.Targets != "":
 		much += " with the requests of " + filepath.Base(l.Targets)
+	case l.GRPC != nil:
+		much += " with calls of " + l.GRPC.Path() + " by gRPC"
 	case l.Program != "":
 		much += " with the requests of program " + filepath.Base(l.Program)
 	}
@@ -294,7 +297,7 @@ func (l Load) Resolved() Load {
 		l.Duration = min(l.Duration, Duration(l.Length()))
 	}
 	l.Timeout = cmp.Or(l.Timeout, DefaultTimeout)
-	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Replay == "" && l.Program == "" {
+	if len(l.Client.Loop) == 0 && l.Targets == "" && l.Replay == "" && l.Program == "" && l.GRPC == nil {
 		l.Client.Loop = []Step{{Path: "/"}}
 	}
 	return l

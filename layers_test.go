@@ -34,6 +34,9 @@ var layers = map[string][]string{
 	"load/internal/cause":  {},
 	"load/internal/frames": {},
 	"load/internal/pace":   {},
+	"load/internal/rpc":    {},
+	"load/internal/texts":  {},
+	"load/grpc":            {".", "load", "load/internal/rpc", "load/internal/texts", "safe"},
 	"load/client":          {"load/internal/cause", "load/internal/cpu", "load/internal/frames", "load/internal/pace"},
 	"load/program":         {"load/internal/frames", "subject", "subject/guard"},
 	"load/engine":          {".", "load/http1"},
@@ -42,7 +45,7 @@ var layers = map[string][]string{
 	"load/pool":            {".", "hist", "load"},
 	"load/requestlog":      {"."},
 	"load/schedule":        {"."},
-	"load/scenario":        {".", "load/http1", "load/traffic", "safe"},
+	"load/scenario":        {".", "load/http1", "load/internal/texts", "load/traffic", "safe"},
 	"load/traffic":         {".", "safe"},
 	"probe":                {".", "gctrace"},
 	"probe/goruntime":      {".", "gctrace", "probe", "probe/kernel"},
@@ -51,7 +54,7 @@ var layers = map[string][]string{
 	"probe/published":      {".", "gctrace", "probe", "probe/kernel"},
 	"safe":                 {"."},
 	"store":                {".", "hist", "plan", "safe"},
-	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
+	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/turns", "load", "load/foreign", "load/grpc", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
 	"lab/cluster":          {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":    {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform":  {".", "lab", "load/traffic"},
@@ -108,9 +111,9 @@ var layers = map[string][]string{
 var acting = []string{"lab", "load", "subject", "findings", "web", "cmd"}
 
 // program reports whether a package is a program of its own, which belongs to
-// no layer: an example subject, or the source that is injected into subjects.
+// no layer: an example subject, the source that is injected into subjects, or a load.
 func program(pkg string) bool {
-	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "subject/inject")
+	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "subject/inject") || pkg == "load/grpc/_program"
 }
 
 // TestLayers reads the files itself, rather than ask go list, so that the test

@@ -32,6 +32,7 @@ var Metrics = []Metric{
 	{"service-p99-sec", -1, false, "99th percentile of service time"},
 	{"service-p99.9-sec", -1, false, "99.9th percentile of service time"},
 	{"req/s", +1, true, "requests answered as expected per second of the measured window"},
+	{"messages/s", +1, false, "messages of streams received per second"},
 	{"sent/s", 0, false, "requests sent per second of the time in which they were due"},
 	{"failures", -1, false, "requests that failed"},
 	{"late-frac", -1, false, "share of requests that took longer than the deadline, failed or were never sent"},

@@ -412,7 +412,7 @@ func (t *Trial) uses(arg string) bool {
 
 // Uses reports whether any step or the command of the load uses {{.arg.NAME}}.
 func (l *Load) Uses(arg string) bool {
-	if usesArg(l.Command, arg) || slices.ContainsFunc(l.Args, func(s string) bool { return usesArg(s, arg) }) {
+	if l.GRPC != nil && l.GRPC.uses(arg) || usesArg(l.Command, arg) || slices.ContainsFunc(l.Args, func(s string) bool { return usesArg(s, arg) }) {
 		return true
 	}
 	for s := range l.Client.requests() {

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/load/foreign"
+	"github.com/dynolab/dyno/load/grpc"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -44,8 +45,8 @@ type Hands struct {
 	// of Start: subject.WhyNotBeside. It is "" if it cannot; nil means that it never can.
 	WhyNotBeside func(error) string
 	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
-	// Program makes the executable of a load's program, and keeps it; dir is the plan's directory. Nil: no load has one.
-	Program func(ctx context.Context, l dyno.Load, dir string) (path string, err error)
+	// Program makes the executable of a load's program, or of that for gRPC, and keeps it; dir is the plan's directory. Nil: no load has one.
+	Program func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error)
 	Tool    foreign.Tool                          // runs the command of a load that has one: subject.RunTool
 	Probe   func(name string) (probe.Probe, bool) // ProbeNamed
 	RSS     func(pid int) (float64, error)        // kernel.RSS; nil means that idle memory is not read
@@ -94,8 +95,11 @@ func Check(e *dyno.Experiment) error {
 			continue
 		}
 		check := load.Check
-		if t.Load.Command != "" {
+		switch {
+		case t.Load.Command != "":
 			check = foreign.Check
+		case t.Load.GRPC != nil:
+			check = grpc.Check
 		}
 		if err := check(t.Load, t.Subject.Arg); err != nil {
 			return err
@@ -159,13 +163,13 @@ func (l *Lab) PrepareAll(ctx context.Context, e *dyno.Experiment) error {
 
 // program makes the executable of a trial's load, "" if that is no program.
 func (l *Lab) program(ctx context.Context, t *dyno.Trial) (path string, err error) {
-	if t.Load.Program == "" {
+	if t.Load.Program == "" && t.Load.GRPC == nil {
 		return "", nil
 	}
 	if l.Program == nil {
 		return "", errors.New("a load's program cannot be built here")
 	}
-	if path, err = l.Program(ctx, t.Load, t.Subject.Dir); err != nil {
+	if path, err = l.Program(ctx, t.Load, t.Subject.Arg, t.Subject.Dir); err != nil {
 		return "", fmt.Errorf("load program: %w", err)
 	}
 	return path, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load"
 )
 
 const vegetaReport = `{"latencies":{"mean":2000000,"50th":1000000,"90th":3000000,"95th":4000000,"99th":5000000,"max":9000000,"min":500000},
@@ -105,4 +106,37 @@ func TestCheckCommand(t *testing.T) {
 	if err := Check(e); err == nil || !strings.Contains(err.Error(), "unknown variable arg.nope") {
 		t.Errorf("%v", err)
 	}
+}
+
+// What a load sends by gRPC is checked before the first trial, and is in the program that sends it.
+func TestGRPC(t *testing.T) {
+	e := experiment(1)
+	e.Load.Client, e.Load.GRPC = dyno.Client{}, &dyno.GRPC{Method: "a.B/C", Data: []string{`{"a":"{{.arg.nope}}"}`}}
+	if err := Check(e); err == nil || !strings.Contains(err.Error(), "load grpc data: ") || !strings.Contains(err.Error(), "unknown variable arg.nope") {
+		t.Errorf("%v", err)
+	}
+	e.Load.GRPC.Data = []string{`{"a":"{{.arg.size}}"}`}
+	e.Subject.Arg = map[string]string{"size": "1"}
+	if err := Check(e); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newFake().lab
+		l.Program = func(_ context.Context, l dyno.Load, arg map[string]string, _ string) (string, error) {
+			if l.GRPC == nil || arg["size"] != "1" {
+				t.Errorf("the program of %+v, %v", l, arg)
+			}
+			return "/made", nil
+		}
+		send := l.Load
+		l.Load = func(ctx context.Context, base string, to dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
+			if to.Program != "/made" || to.GRPC != nil {
+				t.Errorf("sent by %+v", to)
+			}
+			return send(ctx, base, to, arg, o)
+		}
+		if r := l.Trial(t.Context(), e.Trials()[0]); r.Err != "" {
+			t.Error(r.Err)
+		}
+	})
 }

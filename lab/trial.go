@@ -268,7 +268,7 @@ const (
 
 // put puts the load of a trial on its subject. A command runs where the subject does.
 func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Record, error) {
-	if t.Load.Program != "" {
+	if t.Load.Program != "" || t.Load.GRPC != nil {
 		return t.putProgram(ctx, base, o)
 	}
 	if t.Load.Command == "" {
@@ -294,6 +294,7 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 // putProgram lets the load's program put the load of a trial on its subject.
 func (t *trial) putProgram(ctx context.Context, base string, o load.Options) (rec *load.Record, err error) {
 	l := t.Load
+	l.GRPC = nil // it is in the program
 	if l.Program, err = t.lab.program(ctx, &t.Trial); err != nil {
 		return nil, err
 	}

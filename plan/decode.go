@@ -196,6 +196,11 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			*to = new(dyno.Bench)
 			d.mapping(n, d.keys(*to))
 		}
+	case **dyno.GRPC:
+		return func(n ast.Node) {
+			*to = new(dyno.GRPC)
+			d.mapping(n, d.keys(*to))
+		}
 	case **dyno.Kubernetes:
 		return func(n ast.Node) {
 			*to = new(dyno.Kubernetes)
@@ -237,6 +242,9 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = read(v) })
 		}
 	case *[]string:
+		if key == "data" {
+			return func(n ast.Node) { d.messages(n, to) }
+		}
 		texts := list(d, to, func(s string) (string, error) { return s, nil })
 		if key != "build" {
 			return texts
@@ -249,7 +257,7 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			}
 		}
 	case *string:
-		if key == "body_file" || key == "targets" || key == "replay" {
+		if slices.Contains([]string{"body_file", "targets", "replay", "data_file", "descriptors"}, key) {
 			return func(n ast.Node) { *to = d.pathTo(n) }
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -197,5 +198,25 @@ func (d *decoder) parallel(n ast.Node, p *dyno.Parallel) {
 	}
 	if d.steps(n, &p.Steps); len(p.Steps) == 0 {
 		d.fail(n, "want at least one step")
+	}
+}
+
+// messages reads a message, or a list of them. One that is a mapping is written as JSON.
+func (d *decoder) messages(n ast.Node, to *[]string) {
+	one := func(n ast.Node) {
+		if _, ok := n.(ast.MapNode); !ok {
+			*to = append(*to, d.scalar(n))
+			return
+		}
+		text, err := yaml.YAMLToJSON([]byte(n.String()))
+		if err != nil {
+			d.fail(n, "%v", err)
+		}
+		*to = append(*to, strings.TrimSpace(string(text)))
+	}
+	if _, ok := n.(*ast.SequenceNode); ok {
+		d.items(n, one)
+	} else {
+		one(n)
 	}
 }

@@ -105,6 +105,8 @@ load:
 `
 	ratesPlan   = "subject: {binary: ./x}\nvary: {load.rate: [500/s, 0->100 over 10s]}\nload: {targets: t.txt, warmup: 1s}\n"
 	commandPlan = "subject: {binary: ./x}\nvary: {arg.vus: [1, 2]}\nload: {command: 'k6 run --vus {{.arg.vus}} x.js', idle: 1s, max_failures: 0}\n"
+	grpcPlan    = "subject: {url: http://h}\nload: {rate: 5, insecure: true, grpc: {method: pkg.Service.Method, data: [{name: x, n: 1, list: [1.5, '2']}, '{\"n\":{{.n}}}'], metadata: {authorization: Bearer abc}," +
+		" descriptors: s.binpb, authority: a.example, connections: 4, messages: 100}}\n"
 )
 
 func TestParseLoad(t *testing.T) {
@@ -135,6 +137,12 @@ func TestParseLoad(t *testing.T) {
 			Rate: parsed(t, "100->2000 over 60s then 2000 over 30s"), Arrival: "poisson", MaxInFlight: 2000, HTTP: "2", MaxRequestsKept: 1e6,
 			Client: dyno.Client{Loop: []dyno.Step{{Method: "PUT", Path: "/", BodyFile: "/work/big.bin"}}}}},
 		{load(ratesPlan).Targets, "/work/x/t.txt"},
+		{*load(grpcPlan), dyno.Load{Rate: dyno.PerSecond(5), Insecure: true, GRPC: &dyno.GRPC{
+			Method: "pkg.Service.Method", Data: []string{`{"name": "x", "n": 1, "list": [1.5, "2"]}`, `{"n":{{.n}}}`}, Metadata: map[string]string{"authorization": "Bearer abc"},
+			Descriptors: "/work/x/s.binpb", Authority: "a.example", Connections: 4, Messages: 100,
+		}}},
+		{load("subject: {url: http://h}\nload: {grpc: {method: a.B/C, data:\n  {a: {b: yes},\n   c: 007}}}").GRPC.Data, []string{`{"a": {"b": "yes"}, "c": 7}`}},
+		{load("subject: {url: http://h}\nload:\n  grpc:\n    method: a.B/C\n    data:\n      a:\n      - b: 1.20\n").GRPC.Data, []string{`{"a": [{"b": 1.2}]}`}},
 		{load(commandPlan).Command, "k6 run --vus {{.arg.vus}} x.js"},
 		{load("subject: {url: http://h}\nload: {http: 1.1, rate: 5, max_in_flight: 256}").HTTP, "1.1"},
 	} {
@@ -147,7 +155,7 @@ func TestParseLoad(t *testing.T) {
 // What run.json keeps of a plan is read by the same parser when a run is
 // resumed; so is the plan with its defaults written out.
 func TestPlanRoundTrip(t *testing.T) {
-	for _, src := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan} {
+	for _, src := range []string{studyPlan, usersPlan, openPlan, ratesPlan, commandPlan, grpcPlan} {
 		a, err := plan.Parse("/work/x/dyno.yaml", []byte(src))
 		if err != nil {
 			t.Fatal(err)
@@ -223,6 +231,7 @@ func TestLoadString(t *testing.T) {
 		{dyno.Load{Concurrency: 1, RequestsPerClient: 5, Warmup: 1e9, Targets: "/a/t.txt"}, "closed load: 1 client, 5 requests each with the requests of t.txt after 1s of warm-up; latency runs from when a request was sent"},
 		{dyno.Load{Rate: dyno.PerSecond(1e6)}, "open load: 1000000 requests per second (constant), for 10s, over at most 256 connections; latency runs from when a request was due"},
 		{dyno.Load{Rate: ramp, Arrival: "poisson", Concurrency: 256, MaxInFlight: 500}, "open load: requests per second 100->2000 over 1m0s then 2000 over 30s (poisson), for 1m30s, over at most 256 connections with at most 500 requests under way; latency runs from when a request was due"},
+		{dyno.Load{Rate: dyno.PerSecond(5), GRPC: &dyno.GRPC{Method: "a.B.C"}}, "open load: 5 requests per second (constant), for 10s with calls of a.B/C by gRPC, over at most 256 connections; latency runs from when a request was due"},
 		{dyno.Load{Command: "k6 run x.js"}, "load: k6 run x.js; latency as k6 measures it"},
 	} {
 		if got := c.load.String(); got != c.want {
@@ -270,6 +279,17 @@ func TestPlanMistakes(t *testing.T) {
 
 func TestLoadMistakes(t *testing.T) {
 	testMistakes(t, []planMistake{
+		{"grpc without method", "load: {grpc: {data: a}}\n", "1:8", "load grpc has no method (want for example method: helloworld.Greeter/SayHello)"},
+		{"grpc method", "load: {grpc: {method: SayHello}}\n", "1:15", `bad method "SayHello"`},
+		{"grpc and path", "load: {path: /, grpc: {method: a.B/C}}\n", "1:1", "load has grpc and client (want one"},
+		{"grpc and http", "load: {http: 2, grpc: {method: a.B/C}}\n", "1:8", "load has grpc and http (want one"},
+		{"grpc and program", "load: {program: x, grpc: {method: a.B/C}}\n", "1:8", "load has grpc and program (want one"},
+		{"grpc and targets", "load: {targets: x, grpc: {method: a.B/C}}\n", "1:8", "load has grpc and targets (want one"},
+		{"grpc and command", "load: {grpc: {method: a.B/C}, command: x}\n", "1:8", "load has command and grpc"},
+		{"grpc and none", "load: {grpc: {method: a.B/C}, none: true}\n", "1:8", "load has none and grpc"},
+		{"grpc data twice", "load: {grpc: {method: a.B/C, data: a, data_file: b}}\n", "1:39", "load grpc has data and data_file"},
+		{"grpc metadata", "load: {grpc: {method: a.B/C, metadata: {grpc-timeout: 1S}}}\n", "1:41", `bad name "grpc-timeout" of metadata`},
+		{"grpc data of lists", "load: {grpc: {method: a.B/C, data: [[a]]}}\n", "1:37", "want a plain value, got a list"},
 		{"sleep", "load: {client: {loop: [GET /, sleep: 2]}}\n", "1:38", `bad sleep "2" (want for example 1s or 500ms..1.5s)`},
 		{"sleep backwards", "load: {client: {loop: [GET /, sleep: 2s..1s]}}\n", "1:38", `bad sleep "2s..1s"`},
 		{"sleep and more", "load: {client: {loop: [{path: /, sleep: 1s}]}}\n", "1:25", "a step with sleep has no other keys, but this has path"},

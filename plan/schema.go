@@ -139,7 +139,7 @@ func schemaOf(key string, t reflect.Type) schema {
 	switch t {
 	case reflect.TypeFor[dyno.Limits](), reflect.TypeFor[dyno.Probes](), reflect.TypeFor[dyno.Client](), reflect.TypeFor[dyno.Subject](), reflect.TypeFor[dyno.Load](), reflect.TypeFor[dyno.On]():
 		return object(t)
-	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.Recording]():
+	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.Recording](), reflect.TypeFor[*dyno.GRPC]():
 		return object(t.Elem())
 	case reflect.TypeFor[dyno.Factors]():
 		return mapOf(listOf(plainValue()))
@@ -157,6 +157,9 @@ func schemaOf(key string, t reflect.Type) schema {
 			return listOf(oneOf(dyno.ProfileNames...))
 		case "use":
 			return listOf(oneOf(dyno.ProbeNames...))
+		case "data": // messages, which may be mappings
+			message := schema{"type": []string{"string", "object"}}
+			return listOf(message)
 		}
 		return listOf(word())
 	case reflect.TypeFor[[]int]():

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"go/version"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -356,4 +358,31 @@ func (b *Builder) current(ctx context.Context, dir string) string {
 		return commit + "+dirty"
 	}
 	return commit
+}
+
+// Place writes the source of a program that dyno makes into the builder's private folder, equal sources
+// once. files are by name, with slashes.
+func (b *Builder) Place(files map[string][]byte) (dir string, err error) {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(sum, "%q %d\n", name, len(files[name]))
+		sum.Write(files[name])
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	dir = filepath.Join(b.dir, "made-"+hex.EncodeToString(sum.Sum(nil)[:8]))
+	if exists(dir) {
+		return dir, nil
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err = os.MkdirAll(filepath.Dir(file), 0o700); err == nil {
+			err = os.WriteFile(file, text, 0o600)
+		}
+		if err != nil {
+			os.RemoveAll(dir)
+			return "", err
+		}
+	}
+	return dir, nil
 }

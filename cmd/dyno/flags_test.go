@@ -79,6 +79,12 @@ func TestLoadFlags(t *testing.T) {
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", Body: "b"}}}}},
 		{"a file", "load: {body: x}", []string{"--body", "@b.json"},
 			dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", Method: "POST", BodyFile: filepath.Join(here, "b.json")}}}}},
+		{"grpc instead of steps", "load: {duration: 5s, client: {setup: [GET /], loop: [GET /a]}}",
+			[]string{"--grpc-method", "a.B/C", "--grpc-data", `{"a":{{.n}}}`, "--grpc-metadata", "a: b", "--grpc-metadata", "c: d", "--grpc-descriptors", "s.binpb", "--grpc-authority", "x", "--grpc-connections", "2", "--grpc-messages", "3"},
+			dyno.Load{Duration: 5e9, GRPC: &dyno.GRPC{Method: "a.B/C", Data: []string{`{"a":{{.n}}}`}, Metadata: map[string]string{"a": "b", "c": "d"},
+				Descriptors: filepath.Join(here, "s.binpb"), Authority: "x", Connections: 2, Messages: 3}}},
+		{"grpc data of a file", "load: {grpc: {method: a.B/C, data: {a: 1}}}", []string{"--grpc-data", "@m.jsonl"},
+			dyno.Load{GRPC: &dyno.GRPC{Method: "a.B/C", DataFile: filepath.Join(here, "m.jsonl")}}},
 		{"a replay instead of steps and a rate", "load: {rate: 5/s, arrival: poisson, duration: 5s, path: /a}", []string{"--replay", "access.log", "--speed", "2x", "-c", "3"},
 			dyno.Load{Duration: 5e9, Concurrency: 3, Replay: filepath.Join(here, "access.log"), Speed: 2,
 				Recording: &dyno.Recording{Bytes: 122, Requests: 2, Length: 1502e6, Peak: 10}}},
@@ -101,6 +107,11 @@ func TestLoadFlags(t *testing.T) {
 		{"-r 5/over/1m -d 10s", "the rate has its own length"},
 		{"--targets t.txt -X POST", "load has targets and its own steps"},
 		{"--command wrk --deadline 30ms", "load has command and deadline"},
+		{"--grpc-method a.B/C --targets t.txt", "load has grpc and targets"},
+		{"--grpc-method a.B/C --replay access.log", "load has grpc and replay"},
+		{"--grpc-method a.B/C --load-program x", "load has grpc and program"},
+		{"--grpc-method a.B/C -X POST", "load has grpc and client"},
+		{"--grpc-data {}", "load grpc has no method"},
 		{"--command wrk -c 5", "load has command and concurrency"},
 		{"--command wrk --targets t.txt", "load has command and targets"},
 		{"--replay access.log -r 5", "load has replay and rate"},
@@ -139,15 +150,15 @@ func TestInitPlanIsComplete(t *testing.T) {
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	ofBench.define(benchSet)
-	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "program": "load-program", "use": "probe", "limits": "limit"}
+	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "data_file": "grpc-data", "program": "load-program", "use": "probe", "limits": "limit"}
 	none := []string{
-		"subject", "load", "probes", "client", "bench", // their keys have
+		"subject", "load", "probes", "client", "grpc", "bench", // their keys have
 		"packages",
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
 	watched := []string{"pid", "process", "none", "more", "recording"} // what dyno watch is told on its command line, or --resume --more, or what dyno writes, and a run's plan lacks
-	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.Probes{}, dyno.Bench{}} {
+	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.GRPC{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {
 			fs = benchSet
@@ -161,6 +172,9 @@ func TestInitPlanIsComplete(t *testing.T) {
 				t.Errorf("init.yaml does not have %s.%s", typ.Name(), key)
 			}
 			name := cmp.Or(otherwise[key], strings.ReplaceAll(key, "_", "-"))
+			if typ.Name() == "GRPC" && key != "data_file" { // of which --grpc-data is a flag
+				name = "grpc-" + name
+			}
 			if (fs.Lookup(name) == nil) != slices.Contains(none, key) {
 				t.Errorf("%s.%s: is there a flag --%s?", typ.Name(), key, name)
 			}

@@ -33,6 +33,7 @@ collections.
     dyno load -f dyno.yaml http://127.0.0.1:8080     the steps of a plan
     dyno load --targets targets.txt -r 100/s         a file of requests, as for vegeta
     dyno load http://127.0.0.1:8080/ --replay access.log --speed 2   recorded requests at their times
+    dyno load http://127.0.0.1:50051 --grpc-method helloworld.Greeter/SayHello --grpc-data '{"name":"dyno"}'
     dyno load http://127.0.0.1:8080/ --expvar /debug/vars --prometheus /metrics
     dyno load http://127.0.0.1:8080/ --vary load.rate=200/s,400/s --repeat 6
     dyno load http://127.0.0.1:8080/ -r 500/s --threshold 'p99 < 30ms' --threshold 'failures == 0'

@@ -40,6 +40,8 @@ type Target struct {
 	URL    string // of the service, such as http://127.0.0.1:8080
 	Addr   string // its host and port
 	Client int    // number of this client, from 0; no other generator of the load has it
+	Index  int    // of Of generators that send the load together, this is number Index; numbers that all share are n*Of + Index
+	Of     int    // 1 if this one sends the whole load
 	Seed   uint64 // for what is random: each trial has one, the same in all settings
 	Open   bool   // the load is an open one: requests are due by a schedule
 }

@@ -42,7 +42,7 @@ func (p *program) newPlayer(i int) *player {
 
 func (c *player) connect(ctx context.Context) (err error) {
 	h := &c.hello
-	c.client, err = c.program.open(ctx, Target{URL: h.Base, Addr: c.host, Client: c.number, Seed: h.Seed, Open: h.Open})
+	c.client, err = c.program.open(ctx, Target{URL: h.Base, Addr: c.host, Client: c.number, Index: h.Index, Of: max(h.Of, 1), Seed: h.Seed, Open: h.Open})
 	if err != nil {
 		c.client = nil
 	}

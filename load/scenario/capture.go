@@ -63,7 +63,7 @@ func (s *Step) Capture(ctx context.Context, a *http1.Answer, v *Vars) error {
 		if err != nil {
 			return fmt.Errorf("capture %s: %w", c.name, err)
 		}
-		v.captured[c.name] = value
+		v.Captured[c.name] = value
 	}
 	return nil
 }

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/texts"
 	"github.com/dynolab/dyno/load/traffic"
 	"github.com/dynolab/dyno/safe"
 )
@@ -27,30 +27,17 @@ type Scenario struct {
 	Tallies               []Tally // what is measured: steps of the same name are one
 	Warnings              dyno.Warnings
 	Recording             *traffic.Recording // of a replay; else nil
-	tables                *tables
-	counter               count // of {{counter}}
+	tables                *texts.Tables
+	counter               texts.Count // of {{counter}}
 }
-
-// A count is of all generators of a load: each has every of-th number from its index on. The zero value is
-// that of one generator.
-type count struct {
-	taken     atomic.Int64
-	index, of int64
-}
-
-func (c *count) next() int64 { return (c.taken.Add(1)-1)*max(c.of, 1) + c.index }
-
-func (c *count) share(index, of int) { c.index, c.of = int64(index), int64(of) }
 
 // Share makes the scenario that of one of several generators, before it is played: what is taken in turn
 // over the whole load, such as rows of data, targets and {{counter}}, is taken by them in turn.
 func (s *Scenario) Share(index, of int) {
-	s.counter.share(index, of)
-	if s.tables != nil {
-		s.tables.next.share(index, of)
-	}
+	s.counter.Share(index, of)
+	s.tables.Share(index, of)
 	for _, step := range s.Loop {
-		step.turn.share(index, of)
+		step.turn.Share(index, of)
 	}
 }
 
@@ -65,10 +52,10 @@ type Step struct {
 	Label    string
 	method   string
 	base     *url.URL
-	target   text
-	host     text
+	target   texts.Text
+	host     texts.Text
 	fields   []headerText
-	body     text
+	body     texts.Text
 	closes   bool           // it asks for the connection to be closed
 	Fixed    *http1.Request // the whole request, if nothing of it varies
 	Expect   []int
@@ -81,7 +68,7 @@ type Step struct {
 	sleep dyno.Sleep
 	Group []*Step // sent at the same time
 	turns []*Step // instead of itself: one of these, in turn over all clients
-	turn  count
+	turn  texts.Count
 
 	replay   *replay            // instead of itself: the step of a request of a recording
 	recorded *traffic.Recording // whose request Vars.number it sends; else nil
@@ -90,14 +77,14 @@ type Step struct {
 
 type headerText struct {
 	name  string
-	value text
+	value texts.Text
 }
 
 // Pick returns the step itself, or that of request n of the load, from 0, for a client with the variables v.
 func (s *Step) Pick(n int64, v *Vars) *Step {
 	switch {
 	case s.replay != nil:
-		v.number = int(n)
+		v.Number = int(n)
 		return s.replay.step(int(n))
 	case len(s.turns) > 0:
 		return s.turns[n%int64(len(s.turns))]
@@ -110,7 +97,7 @@ func (s *Step) Next() *Step {
 	if len(s.turns) == 0 {
 		return s
 	}
-	return s.Pick(s.turn.next(), nil)
+	return s.Pick(s.turn.Next(), nil)
 }
 
 // Width is how many requests the step sends at the same time.
@@ -123,7 +110,7 @@ func (s *Step) Rests() bool { return s.sleep.Max > 0 }
 func (s *Step) RestTime(v *Vars) time.Duration {
 	d := time.Duration(s.sleep.Min)
 	if more := int64(s.sleep.Max - s.sleep.Min); more > 0 {
-		d += time.Duration(v.rng.Int64N(more + 1))
+		d += time.Duration(v.Random(more + 1))
 	}
 	return d
 }
@@ -136,12 +123,18 @@ func (s *Step) Counts(n int) bool {
 	return s.Measured
 }
 
+// Vars are one client's variables.
+type Vars = texts.Vars
+
+// An UnknownError names a variable that has no value.
+type UnknownError = texts.UnknownError
+
 // MaxQuoted is how many bytes of an answer are shown of a request that failed.
 const MaxQuoted = http1.ErrorBody - 1
 
 type compiler struct {
 	base  *url.URL
-	known *names
+	known *texts.Names
 	s     Scenario
 }
 
@@ -152,7 +145,7 @@ func Compile(base *url.URL, l *dyno.Load, arg map[string]string) (*Scenario, err
 	if err != nil {
 		return nil, err
 	}
-	c := compiler{base: base, known: newNames(arg, tables)}
+	c := compiler{base: base, known: texts.NewNames(arg, tables)}
 	c.s.tables = tables
 	for _, part := range []struct {
 		name  string
@@ -234,7 +227,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 	if loop && len(st.Expect) == 0 { // then a body is kept if the status is bad
 		s.keep = 0
 	}
-	if s.target, err = parseText("path", st.Path, c.known); err != nil {
+	if s.target, err = texts.Parse("path", st.Path, c.known); err != nil {
 		return nil, err
 	}
 	body := st.Body
@@ -243,12 +236,12 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if use := templateUse.Find(data); use != nil {
+		if use := texts.Use.Find(data); use != nil {
 			c.s.Warnings.AddOf(dyno.WarnTemplate, st.BodyFile, "%s has %s, but dyno sends a file as it is (consider: body: with its text, or --body \"$(cat %[1]s)\", which fills in templates)", st.BodyFile, use)
 		}
-		body = literal(string(data))
+		body = texts.Literal(string(data))
 	}
-	if s.body, err = parseText("body", body, c.known); err != nil {
+	if s.body, err = texts.Parse("body", body, c.known); err != nil {
 		return nil, err
 	}
 	if err := c.header(s, st.Headers); err != nil {
@@ -258,7 +251,7 @@ func (c *compiler) request(st *dyno.Step, loop bool) (s *Step, err error) {
 		return nil, err
 	}
 	for _, k := range s.captures {
-		if err := c.known.capture(k.name); err != nil {
+		if err := c.known.Capture(k.name); err != nil {
 			return nil, err
 		}
 		s.header = s.header || k.header != "" || k.cookie != ""
@@ -302,7 +295,7 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 		if !http1.IsToken(name) {
 			return fmt.Errorf("bad header name %q", name)
 		}
-		v, err := parseText("header "+name, all[name], c.known)
+		v, err := texts.Parse("header "+name, all[name], c.known)
 		if err != nil {
 			return err
 		}
@@ -324,12 +317,12 @@ func (c *compiler) header(s *Step, headers map[string]string) error {
 // does not make r.Wire.
 func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 	if s.recorded != nil {
-		return s.renderRecorded(r, v.number)
+		return s.renderRecorded(r, v.Number)
 	}
 	r.Method, r.Closes, r.KeepBody, r.KeepHeader = s.method, s.closes, s.keep, s.header
-	render := func(into []byte, t text) []byte {
+	render := func(into []byte, t texts.Text) []byte {
 		if err == nil {
-			into, err = t.append(into[:0], v)
+			into, err = t.Append(into[:0], v)
 		}
 		return into
 	}
@@ -358,18 +351,18 @@ func (s *Step) Render(r *http1.Request, v *Vars) (err error) {
 }
 
 func (s *Step) constant() bool {
-	texts := []text{s.target, s.host, s.body}
+	all := []texts.Text{s.target, s.host, s.body}
 	for _, f := range s.fields {
-		texts = append(texts, f.value)
+		all = append(all, f.value)
 	}
-	return !slices.ContainsFunc(texts, func(t text) bool { _, ok := t.fixed(); return !ok })
+	return !slices.ContainsFunc(all, func(t texts.Text) bool { _, ok := t.Fixed(); return !ok })
 }
 
 // NewVars makes a client's variables. Its set-up and its first loop share a row of
 // the tables.
 func (s *Scenario) NewVars(client int, seed uint64) *Vars {
-	v := newVars(client, seed, s.tables, &s.counter)
-	s.tables.take(v)
+	v := texts.NewVars(client, seed, s.tables, &s.counter)
+	s.tables.Take(v)
 	return v
 }
 

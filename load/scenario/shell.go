@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/internal/texts"
 )
 
 // ExpandCommand returns the command line of another generator's load. Values are quoted for the
@@ -25,13 +26,13 @@ func ExpandCommand(l *dyno.Load, arg map[string]string) (string, error) {
 // ExpandArgs returns the arguments of a load's program. A mistake is a [*dyno.PlanError].
 func ExpandArgs(l *dyno.Load, arg map[string]string) (args []string, err error) {
 	for i, text := range l.Args {
-		t, err := parseText("args", text, newNames(arg, nil))
+		t, err := texts.Parse("args", text, texts.NewNames(arg, nil))
 		if err == nil {
-			if s, ok := t.fixed(); ok {
+			if s, ok := t.Fixed(); ok {
 				args = append(args, s)
 				continue
 			}
-			err = fmt.Errorf("args %q: only {{.arg.NAME}} has a value here", shorten(text))
+			err = fmt.Errorf("args %q: only {{.arg.NAME}} has a value here", texts.Shorten(text))
 		}
 		return nil, &dyno.PlanError{Msg: "load " + err.Error(), Key: []string{"load", "args", strconv.Itoa(i)}}
 	}
@@ -48,18 +49,16 @@ func expandCommand(command string, arg map[string]string) (string, error) {
 		if !ok {
 			return b.String(), nil
 		}
-		p, after, err := newNames(arg, nil).parseAction(action)
-		if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
-			err = fmt.Errorf("%w (known: %s)", err, newNames(arg, nil).list())
-		}
-		quoted := p.literal
-		if err == nil && p.value != nil {
+		known := texts.NewNames(arg, nil)
+		value, varies, after, err := known.Action(action)
+		quoted := value
+		if err == nil && varies {
 			err = errors.New("only {{.arg.NAME}} has a value here")
-		} else if err == nil && p.literal != "{{" {
-			quoted, err = at.quote(p.literal)
+		} else if err == nil && value != "{{" {
+			quoted, err = at.quote(value)
 		}
 		if err != nil {
-			return "", fmt.Errorf("command %q: %w", shorten(command), err)
+			return "", fmt.Errorf("command %q: %w", texts.Shorten(command), err)
 		}
 		b.WriteString(quoted)
 		at.read(quoted)
@@ -111,9 +110,9 @@ func (s *shell) quote(value string) (string, error) {
 	case strings.ContainsRune(value, 0):
 		return "", errors.New("a value has a zero byte")
 	case runtime.GOOS == "windows":
-		return "", fmt.Errorf("the value %q cannot be quoted for cmd (consider: a value of letters, digits and .,:/@+=-)", shorten(value))
+		return "", fmt.Errorf("the value %q cannot be quoted for cmd (consider: a value of letters, digits and .,:/@+=-)", texts.Shorten(value))
 	case s.nested || s.escaped:
-		return "", fmt.Errorf("the value %q cannot be quoted after a substitution, a comment, a here-document or a backslash (consider: {{.arg.NAME}} before it)", shorten(value))
+		return "", fmt.Errorf("the value %q cannot be quoted after a substitution, a comment, a here-document or a backslash (consider: {{.arg.NAME}} before it)", texts.Shorten(value))
 	case s.quote1:
 		return strings.ReplaceAll(value, "'", `'\''`), nil
 	case s.quote2:

@@ -5,10 +5,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/internal/texts"
 )
 
 // writeFile puts a file in the test's directory, which is the current one.
@@ -27,85 +27,21 @@ func TestReadData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := newNames(nil, ts)
-	x, err := parseText("body", "{{.items.sku}} {{.users.name}} {{.users.größe_2}} {{.users._x}}", k)
+	k := texts.NewNames(nil, ts)
+	x, err := texts.Parse("body", "{{.items.sku}} {{.users.name}} {{.users.größe_2}} {{.users._x}}", k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// One position for both tables, each of which begins again by itself.
-	v := newVars(0, 0, ts, nil)
+	v := texts.NewVars(0, 0, ts, nil)
 	for _, want := range []string{`a ann a "b" `, "b b\nob 1 {{.n}}", `c ann a "b" `, "a b\nob 1 {{.n}}"} {
-		ts.take(v)
-		if got, err := x.append(nil, v); err != nil || string(got) != want {
+		ts.Take(v)
+		if got, err := x.Append(nil, v); err != nil || string(got) != want {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 	}
 	if ts, err := readData(nil); ts != nil || err != nil {
 		t.Errorf("no data is %v, %v", ts, err)
-	}
-}
-
-// All rows are used before any is used again, whoever takes them.
-func TestTakeInTurn(t *testing.T) {
-	const clients, each = 8, 30
-	var rows [][]string
-	for i := range clients * each / 2 {
-		rows = append(rows, []string{string(rune(i + 1000))})
-	}
-	ts := &tables{all: []table{{name: "t", columns: []string{"c"}, rows: rows}}}
-	got := make([][]string, clients)
-	var all sync.WaitGroup
-	for c := range clients {
-		all.Go(func() {
-			v := newVars(c, 0, ts, nil)
-			for range each {
-				ts.take(v)
-				got[c] = append(got[c], v.rows[0][0])
-			}
-		})
-	}
-	all.Wait()
-	times := map[string]int{}
-	for _, s := range slices.Concat(got...) {
-		times[s]++
-	}
-	for s, n := range times {
-		if n != 2 {
-			t.Errorf("row %s was taken %d times, want 2", s, n)
-		}
-	}
-	if len(times) != len(rows) {
-		t.Errorf("%d of %d rows were taken", len(times), len(rows))
-	}
-}
-
-// Three generators take the numbers and the rows of one load in turn.
-func TestShare(t *testing.T) {
-	ts := func() *tables {
-		return &tables{all: []table{{name: "t", columns: []string{"c"}, rows: [][]string{{"a"}, {"b"}, {"c"}, {"d"}}}}}
-	}
-	var numbers []int64
-	rows := ""
-	var all []*Scenario
-	for i := range 3 {
-		s := &Scenario{tables: ts()}
-		s.Share(i, 3)
-		all = append(all, s)
-	}
-	for range 4 {
-		for _, s := range all {
-			v := newVars(0, 0, s.tables, &s.counter)
-			s.tables.take(v)
-			numbers, rows = append(numbers, s.counter.next()), rows+v.rows[0][0]
-		}
-	}
-	for i, n := range numbers {
-		if n != int64(i) {
-			t.Fatalf("numbers %v", numbers)
-		}
-	}
-	if rows != "abcdabcdabcd" {
-		t.Errorf("rows %s", rows)
 	}
 }
 
@@ -139,29 +75,4 @@ func TestDataMistakes(t *testing.T) {
 	if _, err := readData(map[string]string{"x": "none.csv"}); err == nil || err.Error() != "data x: open none.csv: no such file or directory" {
 		t.Errorf("no file: %v", err)
 	}
-}
-
-// FuzzData: every row that is read has every column, and a mistake has a line.
-func FuzzData(f *testing.F) {
-	for _, s := range []string{"a,b\n1,2\n", "\xef\xbb\xbfa\n\"x\ny\"\n", "a,a\n", "a\n\"\n", "\n\n1\n"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var d table
-		line, err := d.parse(strings.NewReader(s))
-		if err != nil {
-			if line < 1 || line > strings.Count(s, "\n")+1 {
-				t.Errorf("line %d: %v", line, err)
-			}
-			return
-		}
-		if len(d.rows) == 0 {
-			t.Error("neither rows nor an error")
-		}
-		for _, row := range d.rows {
-			if len(row) != len(d.columns) {
-				t.Errorf("row %q of columns %q", row, d.columns)
-			}
-		}
-	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/texts"
 )
 
 // ReadTargets reads a file of requests in either of vegeta's formats
@@ -84,15 +85,15 @@ func (p *targets) plain(line string, open bool) (stillOpen bool, err error) {
 	case isMethod(words[0]) && len(words) == 2:
 		return true, p.add(words[0], words[1])
 	case isMethod(words[0]) && len(words) > 2:
-		return false, fmt.Errorf("%q is not a method and a URL (consider: %%20 for a space)", shorten(line))
+		return false, fmt.Errorf("%q is not a method and a URL (consider: %%20 for a space)", texts.Shorten(line))
 	case !open:
-		return false, fmt.Errorf("%q is not a target (want for example GET http://127.0.0.1:8080/path)", shorten(line))
+		return false, fmt.Errorf("%q is not a target (want for example GET http://127.0.0.1:8080/path)", texts.Shorten(line))
 	case line[0] == '@':
 		return false, p.bodyFile(strings.TrimSpace(line[1:]))
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok {
-		return false, fmt.Errorf("%q is neither a header nor a target", shorten(line))
+		return false, fmt.Errorf("%q is neither a header nor a target", texts.Shorten(line))
 	}
 	return true, p.header(strings.TrimSpace(name), strings.TrimSpace(value))
 }
@@ -119,7 +120,7 @@ func (p *targets) json(line string, _ bool) (bool, error) {
 		return false, err
 	}
 	s := &p.steps[len(p.steps)-1]
-	s.Body = literal(string(t.Body))
+	s.Body = texts.Literal(string(t.Body))
 	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
 		for _, v := range t.Header[name] {
 			if err := p.header(name, v); err != nil {
@@ -132,11 +133,11 @@ func (p *targets) json(line string, _ bool) (bool, error) {
 
 func (p *targets) add(method, target string) error {
 	if !isMethod(method) {
-		return fmt.Errorf("bad method %q (want for example GET)", shorten(method))
+		return fmt.Errorf("bad method %q (want for example GET)", texts.Shorten(method))
 	}
 	target, _, _ = strings.Cut(target, "#") // a fragment is not sent
 	bad := func(why error) error {
-		return fmt.Errorf("bad URL %q: %w (want for example http://127.0.0.1:8080/path or /path)", shorten(target), why)
+		return fmt.Errorf("bad URL %q: %w (want for example http://127.0.0.1:8080/path or /path)", texts.Shorten(target), why)
 	}
 	if strings.ContainsAny(target, " \t\r\n") {
 		return bad(errors.New("it has a space"))
@@ -156,7 +157,7 @@ func (p *targets) add(method, target string) error {
 	if u.User != nil {
 		return bad(errors.New("a user belongs in an Authorization header"))
 	}
-	p.steps = append(p.steps, dyno.Step{Name: targetName, Method: method, Path: literal(u.RequestURI())})
+	p.steps = append(p.steps, dyno.Step{Name: targetName, Method: method, Path: texts.Literal(u.RequestURI())})
 	return nil
 }
 
@@ -187,7 +188,7 @@ func (p *targets) bodyFile(file string) error {
 // which means the same (RFC 9110, section 5.3; for cookies RFC 9113, section 8.2.3).
 func (p *targets) header(name, value string) error {
 	if !http1.IsToken(name) || value == "" || !http1.Printable([]byte(value)) {
-		return fmt.Errorf("bad header %q (want NAME: VALUE)", shorten(name+": "+value))
+		return fmt.Errorf("bad header %q (want NAME: VALUE)", texts.Shorten(name+": "+value))
 	}
 	s := &p.steps[len(p.steps)-1]
 	if s.Headers == nil {
@@ -197,7 +198,7 @@ func (p *targets) header(name, value string) error {
 	if strings.EqualFold(name, "Cookie") {
 		between = "; "
 	}
-	value = literal(value)
+	value = texts.Literal(value)
 	for n, v := range s.Headers {
 		if strings.EqualFold(n, name) {
 			name, value = n, v+between+value

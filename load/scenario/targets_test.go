@@ -13,14 +13,15 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/http1"
+	"github.com/dynolab/dyno/load/internal/texts"
 )
 
 // show writes a step as a request, with what is sent.
 func show(t testing.TB, s *dyno.Step) string {
 	t.Helper()
 	sent := func(what, s string) string {
-		x, err := parseText(what, s, newNames(nil, nil))
-		got, ok := x.fixed()
+		x, err := texts.Parse(what, s, texts.NewNames(nil, nil))
+		got, ok := x.Fixed()
 		if err != nil || !ok {
 			t.Errorf("%s %q is a template: %v", what, s, err)
 		}

@@ -187,6 +187,7 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 
 // requestFlags say what is sent.
 func (p *Set) requestFlags(fs *pflag.FlagSet) {
+	p.grpcFlags(fs)
 	p.Flag(fs, "targets", "", "file", "file of requests to send in turn: lines GET URL, or JSON", func(e *dyno.Experiment, v string) (err error) {
 		e.Load.Client = dyno.Client{}
 		e.Load.Targets, err = filepath.Abs(v)

@@ -1,4 +1,7 @@
-package scenario
+// Package texts has the templates of plans: texts with {{.NAME}}, {{counter}}, {{uuid}} and {{random LO HI}},
+// and the variables of each client that they render. It has the standard library only, as programs that dyno
+// builds use it, too.
+package texts
 
 import (
 	"errors"
@@ -9,14 +12,14 @@ import (
 	"strings"
 )
 
-// literal returns the template of a text.
-func literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
+// Literal returns the template of a text.
+func Literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
-// templateUse is what would have a value if it stood in a template.
-var templateUse = regexp.MustCompile(`\{\{ *(\.[A-Za-z_][A-Za-z0-9_.]*|counter|uuid|random +\S+ +\S+) *\}\}`)
+// Use is what would have a value if it stood in a template.
+var Use = regexp.MustCompile(`\{\{ *(\.[A-Za-z_][A-Za-z0-9_.]*|counter|uuid|random +\S+ +\S+) *\}\}`)
 
-// A text is a compiled template. Rendering it allocates nothing.
-type text []part
+// A Text is a compiled template. Rendering it allocates nothing.
+type Text []part
 
 // A part is a literal, or appends a value that varies.
 type part struct {
@@ -24,10 +27,10 @@ type part struct {
 	value   func(dst []byte, v *Vars) ([]byte, error) // nil: the part is the literal
 }
 
-// parseText compiles a template; what names it in errors. It finds syntax errors,
+// Parse compiles a template; what names it in errors. It finds syntax errors,
 // unknown variables (an *UnknownError) and functions, and wrong arguments.
-func parseText(what, s string, known *names) (text, error) {
-	var t text
+func Parse(what, s string, known *Names) (Text, error) {
+	var t Text
 	for rest := s; rest != ""; {
 		before, action, ok := strings.Cut(rest, "{{")
 		if t = t.add(part{literal: before}); !ok {
@@ -35,19 +38,30 @@ func parseText(what, s string, known *names) (text, error) {
 		}
 		p, after, err := known.parseAction(action)
 		if err != nil {
-			err = fmt.Errorf("%s %q: %w", what, shorten(s), err)
-			if errors.As(err, new(*UnknownError)) {
-				err = fmt.Errorf("%w (known: %s)", err, known.list())
-			}
-			return nil, err
+			return nil, known.explain(fmt.Errorf("%s %q: %w", what, Shorten(s), err))
 		}
 		t, rest = t.add(p), after
 	}
 	return t, nil
 }
 
+// Action compiles one action of a text: what follows two opening braces. It returns its value, or that this
+// varies, and the text after the closing braces.
+func (k *Names) Action(s string) (value string, varies bool, rest string, err error) {
+	p, rest, err := k.parseAction(s)
+	return p.literal, p.value != nil, rest, k.explain(err)
+}
+
+// explain adds what is known to the error of an unknown name.
+func (k *Names) explain(err error) error {
+	if errors.As(err, new(*UnknownError)) {
+		err = fmt.Errorf("%w (known: %s)", err, k.list())
+	}
+	return err
+}
+
 // add joins adjacent literals, so that a constant text is one part.
-func (t text) add(p part) text {
+func (t Text) add(p part) Text {
 	last := len(t) - 1
 	switch {
 	case p.value == nil && p.literal == "":
@@ -61,13 +75,13 @@ func (t text) add(p part) text {
 
 // parseAction compiles what follows two opening braces and returns the text after
 // the closing ones.
-func (k *names) parseAction(s string) (p part, rest string, err error) {
+func (k *Names) parseAction(s string) (p part, rest string, err error) {
 	if rest, ok := strings.CutPrefix(s, `"{{"}}`); ok {
 		return part{literal: "{{"}, rest, nil
 	}
 	inside, rest, ok := strings.Cut(s, "}}")
 	if !ok {
-		return p, "", fmt.Errorf(`%q is not closed (want }}; consider: {{"{{"}} to send two braces)`, shorten("{{"+s))
+		return p, "", fmt.Errorf(`%q is not closed (want }}; consider: {{"{{"}} to send two braces)`, Shorten("{{"+s))
 	}
 	name, after, _ := strings.Cut(strings.TrimSpace(inside), " ")
 	args := strings.Fields(after)
@@ -76,7 +90,7 @@ func (k *names) parseAction(s string) (p part, rest string, err error) {
 		p, err = k.parseVariable(name[1:])
 	case name == "counter" && len(args) == 0:
 		p.value = func(dst []byte, v *Vars) ([]byte, error) {
-			return strconv.AppendInt(dst, v.counter.next(), 10), nil
+			return strconv.AppendInt(dst, v.counter.Next(), 10), nil
 		}
 	case name == "uuid" && len(args) == 0:
 		p.value = func(dst []byte, v *Vars) ([]byte, error) { return v.appendUUID(dst), nil }
@@ -84,14 +98,14 @@ func (k *names) parseAction(s string) (p part, rest string, err error) {
 		p, err = k.parseRandom(args)
 	default:
 		err = fmt.Errorf("{{%s}} is neither a variable nor a function call; templates have no conditions, loops or pipelines "+
-			"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)", shorten(inside))
+			"(want {{.NAME}}, {{counter}}, {{uuid}} or {{random LO HI}}; consider: a column of data, or one step for each case)", Shorten(inside))
 	}
 	return p, rest, err
 }
 
 // parseRandom compiles a call of random with two whole numbers, each of which may be
 // an arg.
-func (k *names) parseRandom(bounds []string) (p part, err error) {
+func (k *Names) parseRandom(bounds []string) (p part, err error) {
 	var limits [2]int
 	for i, word := range bounds {
 		if name, ok := strings.CutPrefix(word, "."); ok {
@@ -116,14 +130,17 @@ func (k *names) parseRandom(bounds []string) (p part, err error) {
 	}}, nil
 }
 
-func shorten(s string) string {
-	if len(s) > MaxQuoted {
-		return s[:MaxQuoted] + "..."
+// Shorten cuts a text for an error.
+func Shorten(s string) string {
+	const maxQuoted = 200
+	if len(s) > maxQuoted {
+		return s[:maxQuoted] + "..."
 	}
 	return s
 }
 
-func (t text) fixed() (string, bool) {
+// Fixed is the whole text, if nothing of it varies.
+func (t Text) Fixed() (string, bool) {
 	switch {
 	case len(t) == 0:
 		return "", true
@@ -133,9 +150,9 @@ func (t text) fixed() (string, bool) {
 	return t[0].literal, true
 }
 
-// append renders the text. A variable without a value, such as one whose capture
+// Append renders the text. A variable without a value, such as one whose capture
 // failed, is an *UnknownError.
-func (t text) append(dst []byte, v *Vars) (_ []byte, err error) {
+func (t Text) Append(dst []byte, v *Vars) (_ []byte, err error) {
 	start := len(dst)
 	for i := range t {
 		p := &t[i]

@@ -1,4 +1,4 @@
-package scenario
+package texts
 
 import (
 	"encoding/binary"
@@ -9,40 +9,57 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
+
+// A Count is of all generators of a load: each has every of-th number from its index on. The zero value is
+// that of one generator.
+type Count struct {
+	taken     atomic.Int64
+	index, of int64
+}
+
+// Next takes a number.
+func (c *Count) Next() int64 { return (c.taken.Add(1)-1)*max(c.of, 1) + c.index }
+
+// Share makes the count that of one of several generators.
+func (c *Count) Share(index, of int) { c.index, c.of = int64(index), int64(of) }
 
 // Vars are one client's variables, for one goroutine at a time.
 type Vars struct {
 	n, client int
-	number    int // of the recorded request that is sent next
-	captured  map[string]string
-	rows      [][]string // the loop's row of each table; see tables.take
-	tables    *tables    // may be nil
-	rng       *rand.Rand // the client's own
-	counter   *count     // of the whole load
+	Number    int               // of the recorded request that is sent next
+	Captured  map[string]string // values by name
+	rows      [][]string        // the loop's row of each table; see tables.take
+	tables    *Tables           // may be nil
+	rng       *rand.Rand        // the client's own
+	counter   *Count            // of the whole load
 }
 
-// newVars returns the variables of a client that has captured nothing. Random values
+// NewVars returns the variables of a client that has captured nothing. Random values
 // depend on seed and client alone.
-func newVars(client int, seed uint64, ts *tables, counter *count) *Vars {
+func NewVars(client int, seed uint64, ts *Tables, counter *Count) *Vars {
 	return &Vars{
-		client: client, captured: map[string]string{}, tables: ts, counter: counter,
+		client: client, Captured: map[string]string{}, tables: ts, counter: counter,
 		// The streams of schedules count up from 0; see Poisson.
 		rng: rand.New(rand.NewPCG(seed, ^uint64(client))),
 	}
 }
 
-type names struct {
+// Names are what a text may use.
+type Names struct {
 	arg      map[string]string
 	captured map[string]bool
-	tables   *tables // may be nil
+	tables   *Tables // may be nil
 }
 
-func newNames(arg map[string]string, ts *tables) *names {
-	return &names{arg: arg, captured: map[string]bool{}, tables: ts}
+// NewNames are those of args and tables, which may be nil, and of each client.
+func NewNames(arg map[string]string, ts *Tables) *Names {
+	return &Names{arg: arg, captured: map[string]bool{}, tables: ts}
 }
 
-func (k *names) capture(name string) error {
+// Capture makes a name known that a client captures.
+func (k *Names) Capture(name string) error {
 	if table, _ := k.tables.find(name, ""); taken(name) || table >= 0 {
 		return fmt.Errorf("capture %s: the name is taken", name)
 	}
@@ -53,7 +70,7 @@ func (k *names) capture(name string) error {
 func taken(name string) bool { return name == "n" || name == "client" || name == "arg" }
 
 // parseVariable compiles a variable such as id or users.name; an arg is a literal.
-func (k *names) parseVariable(name string) (p part, err error) {
+func (k *Names) parseVariable(name string) (p part, err error) {
 	owner, member, _ := strings.Cut(name, ".")
 	table, column := k.tables.find(owner, member)
 	switch arg, isArg := k.arg[member]; {
@@ -63,7 +80,7 @@ func (k *names) parseVariable(name string) (p part, err error) {
 		p.value = func(dst []byte, v *Vars) ([]byte, error) { return strconv.AppendInt(dst, int64(v.client), 10), nil }
 	case k.captured[name]:
 		p.value = func(dst []byte, v *Vars) ([]byte, error) {
-			s, ok := v.captured[name]
+			s, ok := v.Captured[name]
 			if !ok {
 				return dst, &UnknownError{name}
 			}
@@ -79,7 +96,7 @@ func (k *names) parseVariable(name string) (p part, err error) {
 	return p, err
 }
 
-func (k *names) list() string {
+func (k *Names) list() string {
 	all := append(slices.Collect(maps.Keys(k.captured)), "n", "client")
 	for name := range k.arg {
 		all = append(all, "arg."+name)
@@ -103,8 +120,11 @@ func (e *UnknownError) Error() string { return "unknown variable " + e.Name }
 // NextLoop counts a loop of the client and takes its next rows of data.
 func (v *Vars) NextLoop() {
 	v.n++
-	v.tables.take(v)
+	v.tables.Take(v)
 }
+
+// Random draws a whole number below n.
+func (v *Vars) Random(n int64) int64 { return v.rng.Int64N(n) }
 
 // appendUUID appends a UUID of version 4 (RFC 9562, section 5.4).
 func (v *Vars) appendUUID(dst []byte) []byte {

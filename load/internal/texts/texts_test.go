@@ -1,4 +1,4 @@
-package scenario
+package texts
 
 import (
 	"errors"
@@ -14,25 +14,25 @@ import (
 )
 
 // someNames are an arg, a capture and a table.
-func someNames(t testing.TB) *names {
-	ts := &tables{all: []table{
+func someNames(t testing.TB) *Names {
+	ts := &Tables{all: []table{
 		{name: "items", columns: []string{"sku"}, rows: [][]string{{"a1"}, {"b2"}, {"c3"}}},
 		{name: "users", columns: []string{"name", "limit"}, rows: [][]string{{"ann", "3"}, {"bob", "5"}}},
 	}}
-	k := newNames(map[string]string{"size": "40", "who": "x y"}, ts)
-	if err := k.capture("id"); err != nil {
+	k := NewNames(map[string]string{"size": "40", "who": "x y"}, ts)
+	if err := k.Capture("id"); err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
 // someVars are those of client 7 in its third loop, with the first rows.
-func someVars(k *names, seed uint64) *Vars {
-	v := newVars(7, seed, k.tables, new(count))
+func someVars(k *Names, seed uint64) *Vars {
+	v := NewVars(7, seed, k.tables, new(Count))
 	v.n = 2
-	v.captured["id"] = "c-9"
+	v.Captured["id"] = "c-9"
 	k.tables.next.taken.Store(0)
-	k.tables.take(v)
+	k.tables.Take(v)
 	return v
 }
 
@@ -52,12 +52,12 @@ func TestText(t *testing.T) {
 		{`{{.id}}{{"{{"}}{{.id}}`, "c-9{{c-9"},
 		{`{"n":{{.n}},"s":{"id":"{{.id}}"}}`, `{"n":2,"s":{"id":"c-9"}}`},
 	} {
-		x, err := parseText("path", tt.in, k)
+		x, err := Parse("path", tt.in, k)
 		if err != nil {
 			t.Errorf("%s: %v", tt.in, err)
 			continue
 		}
-		got, err := x.append([]byte("> "), someVars(k, 1))
+		got, err := x.Append([]byte("> "), someVars(k, 1))
 		if err != nil || string(got) != "> "+tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.in, got, err, tt.want)
 		}
@@ -68,16 +68,16 @@ func TestText(t *testing.T) {
 func TestTextFixed(t *testing.T) {
 	k := someNames(t)
 	for in, want := range map[string]string{
-		"": "", "/a": "/a", "/{{.arg.size}}/b": "/40/b", literal(`{"a":{{{"b":{}}}}`): `{"a":{{{"b":{}}}}`,
+		"": "", "/a": "/a", "/{{.arg.size}}/b": "/40/b", Literal(`{"a":{{{"b":{}}}}`): `{"a":{{{"b":{}}}}`,
 	} {
-		x, err := parseText("path", in, k)
-		if got, ok := x.fixed(); err != nil || !ok || got != want {
+		x, err := Parse("path", in, k)
+		if got, ok := x.Fixed(); err != nil || !ok || got != want {
 			t.Errorf("%s: got %q, %v, %v", in, got, ok, err)
 		}
 	}
 	for _, in := range []string{"{{.n}}", "a{{.id}}", "{{uuid}}", "{{random 1 2}}"} {
-		x, err := parseText("path", in, k)
-		if got, ok := x.fixed(); err != nil || ok {
+		x, err := Parse("path", in, k)
+		if got, ok := x.Fixed(); err != nil || ok {
 			t.Errorf("%s: is fixed to %q, %v", in, got, err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestTextMistakes(t *testing.T) {
 		{"{{}}", `path "{{}}": {{}}` + unsupported},
 		{"{{5}}", `path "{{5}}": {{5}}` + unsupported},
 	} {
-		_, err := parseText("path", tt.in, k)
+		_, err := Parse("path", tt.in, k)
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("got  %v\nwant %s", err, tt.want)
 		}
@@ -128,7 +128,7 @@ func TestTextMistakes(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"n", "arg", "users"} {
-		if err := k.capture(name); err == nil {
+		if err := k.Capture(name); err == nil {
 			t.Errorf("a capture may be called %s", name)
 		}
 	}
@@ -137,13 +137,13 @@ func TestTextMistakes(t *testing.T) {
 // A capture may fail, and then only the request that needs it does.
 func TestTextWithoutValue(t *testing.T) {
 	k := someNames(t)
-	x, err := parseText("path", "a{{.id}}", k)
+	x, err := Parse("path", "a{{.id}}", k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := someVars(k, 1)
-	delete(v.captured, "id")
-	got, err := x.append([]byte("<"), v)
+	delete(v.Captured, "id")
+	got, err := x.Append([]byte("<"), v)
 	var u *UnknownError
 	if !errors.As(err, &u) || u.Name != "id" || string(got) != "<" {
 		t.Errorf("got %q, %v", got, err)
@@ -152,15 +152,15 @@ func TestTextWithoutValue(t *testing.T) {
 
 func TestTextAllocatesNothing(t *testing.T) {
 	k := someNames(t)
-	x, err := parseText("path", "/{{.n}}/{{.client}}/{{.id}}/{{.arg.size}}/{{.users.name}}?c={{counter}}&u={{uuid}}&r={{random 1 1000000}}", k)
+	x, err := Parse("path", "/{{.n}}/{{.client}}/{{.id}}/{{.arg.size}}/{{.users.name}}?c={{counter}}&u={{uuid}}&r={{random 1 1000000}}", k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := someVars(k, 1)
 	buf := make([]byte, 0, 200)
 	if n := testing.AllocsPerRun(100, func() {
-		k.tables.take(v)
-		buf, err = x.append(buf[:0], v)
+		k.tables.Take(v)
+		buf, err = x.Append(buf[:0], v)
 	}); n != 0 || err != nil {
 		t.Errorf("%v allocations, %v", n, err)
 	}
@@ -169,11 +169,11 @@ func TestTextAllocatesNothing(t *testing.T) {
 func TestRandom(t *testing.T) {
 	k := someNames(t)
 	render := func(in string, v *Vars) string {
-		x, err := parseText("path", in, k)
+		x, err := Parse("path", in, k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := x.append(nil, v)
+		b, err := x.Append(nil, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,9 +181,9 @@ func TestRandom(t *testing.T) {
 	}
 	seen := map[string]int{}
 	v := someVars(k, 1)
-	x, _ := parseText("path", "{{random -1 2}}", k)
+	x, _ := Parse("path", "{{random -1 2}}", k)
 	for range 4000 {
-		b, _ := x.append(nil, v)
+		b, _ := x.Append(nil, v)
 		seen[string(b)]++
 	}
 	if len(seen) != 4 || min(seen["-1"], seen["0"], seen["1"], seen["2"]) < 850 { // 5.5 standard deviations
@@ -199,7 +199,7 @@ func TestRandom(t *testing.T) {
 	if again := render(all, someVars(k, 1)); same != again || same == other {
 		t.Errorf("seed 1 gives %s and %s, seed 2 %s", same, again, other)
 	}
-	if client := render(all, newVars(8, 1, nil, nil)); client == same {
+	if client := render(all, NewVars(8, 1, nil, nil)); client == same {
 		t.Errorf("client 8 gets what client 7 does: %s", same)
 	}
 	form := regexp.MustCompile("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
@@ -219,20 +219,20 @@ func TestRandom(t *testing.T) {
 func TestTextOfManyClients(t *testing.T) {
 	k := someNames(t)
 	for _, in := range []string{"{{counter}} {{.client}} {{.id}}"} {
-		x, err := parseText("path", in, k)
+		x, err := Parse("path", in, k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const clients, each = 8, 50
-		var counter count
+		var counter Count
 		var all sync.WaitGroup
 		got := make([][]string, clients)
 		for c := range clients {
 			all.Go(func() {
-				v := newVars(c, 1, nil, &counter)
-				v.captured["id"] = fmt.Sprint("id", c)
+				v := NewVars(c, 1, nil, &counter)
+				v.Captured["id"] = fmt.Sprint("id", c)
 				for range each {
-					b, err := x.append(nil, v)
+					b, err := x.Append(nil, v)
 					count, rest, _ := strings.Cut(string(b), " ")
 					if want := fmt.Sprintf("%d id%d", c, c); err != nil || rest != want {
 						t.Errorf("client %d got %q, %v", c, b, err)
@@ -259,14 +259,14 @@ func FuzzText(f *testing.F) {
 	k := someNames(f)
 	octal := regexp.MustCompile(`[\s+-][-+0_.]*0[0-9_xXoObB]`) // 010 is 8 to text/template
 	f.Fuzz(func(t *testing.T, s string) {
-		x, err := parseText("path", literal(s), k)
-		if got, ok := x.fixed(); err != nil || !ok || got != s {
+		x, err := Parse("path", Literal(s), k)
+		if got, ok := x.Fixed(); err != nil || !ok || got != s {
 			t.Fatalf("%q as a literal is %q, %v, %v", s, got, ok, err)
 		}
-		if x, err = parseText("path", s, k); err != nil || octal.MatchString(s) {
+		if x, err = Parse("path", s, k); err != nil || octal.MatchString(s) {
 			return
 		}
-		got, err1 := x.append(nil, someVars(k, 3))
+		got, err1 := x.Append(nil, someVars(k, 3))
 		want, err2 := byTextTemplate(k, s, someVars(k, 3))
 		if errors.Is(err2, errNoTemplate) || err1 != nil && err2 != nil {
 			return // its lexer knows fewer spaces and numbers
@@ -280,7 +280,7 @@ func FuzzText(f *testing.F) {
 var errNoTemplate = errors.New("no template")
 
 // byTextTemplate renders a template with text/template.
-func byTextTemplate(k *names, s string, v *Vars) (string, error) {
+func byTextTemplate(k *Names, s string, v *Vars) (string, error) {
 	t, err := template.New("path").Option("missingkey=error").Funcs(template.FuncMap{
 		"counter": func() int64 { return v.counter.taken.Add(1) - 1 },
 		"uuid":    func() string { return string(v.appendUUID(nil)) },
@@ -294,7 +294,7 @@ func byTextTemplate(k *names, s string, v *Vars) (string, error) {
 		return "", errNoTemplate
 	}
 	data := map[string]any{"n": v.n, "client": v.client, "arg": k.arg}
-	for name, s := range v.captured {
+	for name, s := range v.Captured {
 		data[name] = s
 	}
 	for i, row := range v.rows {
@@ -311,7 +311,7 @@ func byTextTemplate(k *names, s string, v *Vars) (string, error) {
 
 func BenchmarkText(b *testing.B) {
 	k := someNames(b)
-	x, err := parseText("path", "/sessions/{{.id}}?n={{.n}}&user={{.users.name}}&r={{random 1 100}}", k)
+	x, err := Parse("path", "/sessions/{{.id}}?n={{.n}}&user={{.users.name}}&r={{random 1 100}}", k)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func BenchmarkText(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		if buf, err = x.append(buf[:0], v); err != nil {
+		if buf, err = x.Append(buf[:0], v); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -472,6 +472,9 @@ func (r *runner) schedule(rate dyno.Rate, stream uint64) schedule.Times {
 func (r *runner) note(c *client, s *scenario.Step, d due, o *outcome) error {
 	if !s.Measured {
 		c.shard.aside(s, o.cause, true)
+		if r.rec.open && !d.follows {
+			c.shard.begun(d, o.sent)
+		}
 		return nil
 	}
 	c.shard.add(c, s, d, o)

@@ -61,7 +61,8 @@ func (r *runner) session(ctx context.Context, c *client, next pace.Due, measured
 	for _, s := range r.scenario.Loop {
 		if s.Rests() {
 			c.rest(ctx, s, 0)
-			d.at = r.now()
+			end = r.now()
+			d.at = end
 			continue
 		}
 		if !d.follows {
@@ -82,6 +83,7 @@ func (r *runner) session(ctx context.Context, c *client, next pace.Due, measured
 				if err := r.note(c, st, d, o); err != nil {
 					return err
 				}
+				d.follows = true // a session begins once, also with several requests at the same time
 			}
 			if began == 0 {
 				began = o.sent

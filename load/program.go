@@ -33,7 +33,13 @@ type distant struct {
 // marked is added to the number of a step that is a mark.
 const marked = 1 << 15
 
-const cureProgram = "the load's program, which makes this error; its own output is in load.log"
+// cure is what may help against an error of the program's.
+func (d *distant) cure() string {
+	if d.r.options.Log == nil {
+		return "the load's program, which makes this error"
+	}
+	return "the load's program, which makes this error; what it wrote is in load.log"
+}
 
 func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distant, error) {
 	args, err := scenario.ExpandArgs(&r.load, arg)
@@ -46,7 +52,7 @@ func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distan
 	}
 	part := r.options.Part
 	for i := range r.players() {
-		d.clients = append(d.clients, newClient(r, part.First+i, d.shard))
+		d.clients = append(d.clients, &client{r: r, number: part.First + i, shard: d.shard})
 	}
 	d.Program, err = program.Start(ctx, program.Options{
 		Path: r.load.Program, Args: args, Name: filepath.Base(r.load.Program), Dir: r.options.Dir, Log: r.options.Log,
@@ -75,7 +81,8 @@ func (d *distant) setUp(ctx context.Context) error {
 // named takes the name of a step or of a kind of failures.
 func (d *distant) named(n *frames.Name) {
 	if !n.Step {
-		d.kinds[n.Number] = &outcome{failure: failure{n.Text, cmp.Or(cures[n.Text], cureProgram)}, example: tame(n.Example)}
+		text := cmp.Or(n.Text, frames.Other)
+		d.kinds[n.Number] = &outcome{failure: failure{text, cmp.Or(cures[text], d.cure())}, example: tame(n.Example)}
 		return
 	}
 	d.steps[n.Number] = &scenario.Step{Label: n.Text, Measured: true, Tally: -1}
@@ -115,7 +122,7 @@ func (d *distant) record(m *frames.Record) {
 		if of := d.kinds[m.Kind]; of != nil {
 			o = *of
 		} else {
-			o.failure = failure{frames.Other, cureProgram}
+			o.failure = failure{frames.Other, d.cure()}
 		}
 	}
 	o.sent, o.done, o.in, o.out, o.messages = m.Sent, m.Done, m.In, m.Out, int64(m.Messages)
@@ -160,7 +167,7 @@ func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp ti
 	d.Begin(frames.Phase{Open: true, Start: start, Limit: start + length + catchUp})
 	f := feeder{next: s, start: start}
 	feed := func() {
-		if times := f.until(r.now() + ahead); len(times) > 0 {
+		if times := f.until(r.now(), ahead); len(times) > 0 {
 			d.Due(times)
 		}
 		if f.ended {
@@ -179,7 +186,7 @@ func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp ti
 			}
 		}
 	})
-	if measured {
+	if measured && over.Valid {
 		r.unsent = f.due(r.now()) - over.Taken
 	}
 	return err
@@ -231,7 +238,10 @@ func (d *distant) await(ctx context.Context, attend func(context.Context)) (over
 		d.Stop(true)
 		wait, stop := context.WithTimeout(context.WithoutCancel(ctx), mostParting)
 		defer stop()
-		if over, err = d.Over(wait); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		if over, err = d.Over(wait); errors.Is(err, context.DeadlineExceeded) {
+			d.Kill() // records of requests that do not end would come while others are counted
+		}
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
 			err = why
 		}
 	}
@@ -249,12 +259,12 @@ type feeder struct {
 	start time.Duration
 	ended bool
 	held  time.Duration   // taken from the schedule, and still to be told; 0: none
-	told  int64           // that are due by now
-	later []time.Duration // told, and perhaps not yet due
+	told  int64           // times that were due when more were taken
+	later []time.Duration // those told, and due later
 }
 
-// until are the next times up to one of the clock.
-func (f *feeder) until(end time.Duration) (times []time.Duration) {
+// until are the next times up to a moment ahead of now.
+func (f *feeder) until(now, ahead time.Duration) (times []time.Duration) {
 	for !f.ended {
 		if f.held == 0 {
 			at, ok := f.next()
@@ -264,16 +274,15 @@ func (f *feeder) until(end time.Duration) (times []time.Duration) {
 			}
 			f.held = max(f.start+at, 1)
 		}
-		if f.held > end {
+		if f.held > now+ahead {
 			break
 		}
 		times = append(times, f.held)
 		f.held = 0
 	}
-	if len(times) > 0 { // those told before are due, or soon
-		f.told += int64(len(f.later))
-		f.later = times
-	}
+	n := f.due(now) - f.told
+	f.told += n
+	f.later = append(f.later[:0:0], append(f.later[n:], times...)...)
 	return times
 }
 

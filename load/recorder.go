@@ -278,11 +278,22 @@ func (s *shard) addOpen(d due, o *outcome) {
 	if o.cause == "" {
 		s.service.Add(o.done - o.sent)
 	}
-	if d.follows {
-		return
+	if !d.follows {
+		s.beganAt(d, o.sent)
 	}
-	s.late.Add(o.sent - d.start())
-	at, sent := s.rec.turn.OwnAt(d.at), s.rec.turn.OwnAt(o.sent)
+}
+
+// begun counts the begin of a session whose first step is not measured.
+func (s *shard) begun(d due, sent time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beganAt(d, sent)
+}
+
+// beganAt counts how late something of the schedule began. mu is held.
+func (s *shard) beganAt(d due, began time.Duration) {
+	s.late.Add(began - d.start())
+	at, sent := s.rec.turn.OwnAt(d.at), s.rec.turn.OwnAt(began)
 	if d.free > d.at {
 		s.waited++
 		s.lag = max(s.lag, sent-at)

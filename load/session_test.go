@@ -151,6 +151,25 @@ func TestSessionsKeepToTheirTurns(t *testing.T) {
 	})
 }
 
+// A client that rests at the end of its session is not free: what waits for it waits for the service's
+// sake, not the generator's. A first step that is not measured, or several at once, begin a session once.
+func TestSessionsRest(t *testing.T) {
+	no := false
+	for _, first := range []dyno.Step{{Path: "/a"}, {Path: "/a", Measure: &no}, {Path: "/a", Parallel: dyno.Parallel{Times: 3}}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := dyno.Load{Rate: dyno.PerSecond(100), Duration: seconds(2), Concurrency: 5, Client: dyno.Client{Loop: []dyno.Step{
+				first, {Path: "/b"}, {Sleep: dyno.Sleep{Min: seconds(0.1), Max: seconds(0.1)}}}}}
+			rec, err := runFake(t.Context(), l, Options{}, after(time.Millisecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := rec.Lateness.Count(); n != 200 || rec.Waited < 180 || rec.Lateness.Quantile(0.99) > time.Millisecond {
+				t.Errorf("%d sessions, %d waited, lateness p99 %v", n, rec.Waited, rec.Lateness.Quantile(0.99))
+			}
+		})
+	}
+}
+
 // What could not begin is counted, and what waited for a client.
 func TestSessionsThatCannotBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

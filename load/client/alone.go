@@ -30,7 +30,7 @@ func alone(open Opener) error {
 	if err := c.connect(ctx); err != nil {
 		return fmt.Errorf("open a client: %w", err)
 	}
-	ph := p.newPhase(frames.Phase{})
+	ph := p.newPhase(frames.Phase{Open: true}) // which has no gate
 	ph.ctx = ctx
 	failed := c.do(ph, -1)
 	for ph.pending.Load() > 0 {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type phase struct {
 	gate    gate
 	tickets atomic.Int64 // of a closed load of so many requests: those left
 	pending atomic.Int64 // tokens whose end is to come
+	begun   atomic.Int64 // requests of an open load
 }
 
 func (p *program) newPhase(of frames.Phase) *phase {
@@ -57,8 +59,24 @@ func (ph *phase) play() {
 	}
 	pacer.Close()
 	ph.cancel()
+	runtime.GC() // garbage of a warm-up is not to be collected in the window
 	p.flush()
-	p.send(frames.JSON(frames.KindPhase, frames.Over{Taken: ph.due.taken, CPU: cpu.Time() - began}))
+	p.send(frames.JSON(frames.KindPhase, frames.Over{Valid: true, Taken: ph.begun.Load(), CPU: cpu.Time() - began}))
+}
+
+// hold counts a token as a request under way: its effect is in the load's turn. Its client's call still is.
+func (ph *phase) hold() {
+	ph.pending.Add(1)
+	if !ph.Open {
+		ph.gate.hold()
+	}
+}
+
+func (ph *phase) release() {
+	ph.pending.Add(-1)
+	if !ph.Open {
+		ph.gate.leave()
+	}
 }
 
 // stop lets nothing begin any more, and may cancel what is under way.
@@ -78,6 +96,7 @@ func (c *player) opened(ph *phase, q *pace.Queue) {
 		if !ok {
 			return
 		}
+		ph.begun.Add(1)
 		c.do(ph, due.At)
 	}
 }
@@ -115,7 +134,7 @@ type dues struct {
 	stopped chan struct{} // closed when nothing begins any more
 }
 
-// add adds times; none: there are no more.
+// add adds times. An empty list ends the schedule.
 func (d *dues) add(times []time.Duration) {
 	d.mu.Lock()
 	d.times = append(d.times, times...)
@@ -165,7 +184,6 @@ func (d *dues) ClaimBy(now time.Duration) (pace.Due, bool) {
 func (d *dues) Drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.taken--
 	d.times, d.ended = nil, true
 }
 
@@ -207,6 +225,13 @@ func (g *gate) enter() bool {
 		case <-g.stopped:
 		}
 	}
+}
+
+// hold says that one more request is under way, while one is.
+func (g *gate) hold() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy++
 }
 
 func (g *gate) leave() {

@@ -22,6 +22,7 @@ type player struct {
 	calls   int64
 	free    pace.Free
 	wake    chan struct{}
+	tokens  atomic.Int32 // in its list
 	began   atomic.Int64 // when the call under way began, on the run's clock; 0: none is
 	shard   *shard
 
@@ -77,10 +78,6 @@ func (c *player) do(ph *phase, due time.Duration) (failed bool) {
 		}
 		r.end(done, err)
 	}
-	if err != nil && c.client != nil && errors.As(err, new(*brokenError)) {
-		c.client.Close() // it is known to be broken
-		c.client = nil
-	}
 	return err != nil
 }
 
@@ -90,7 +87,12 @@ func (c *player) call(ctx context.Context, r *Request) error {
 			return err
 		}
 	}
-	return c.client.Do(ctx, r)
+	err := c.client.Do(ctx, r)
+	if errors.As(err, new(*brokenError)) {
+		c.client.Close() // its own error says less
+		c.client = nil
+	}
+	return err
 }
 
 // await lets a token end a request that Do has left to it.
@@ -109,7 +111,8 @@ func (c *player) await(r *Request, ph *phase) {
 		return
 	}
 	t.state = tokenWaiting
-	ph.pending.Add(1)
+	ph.hold()
+	c.tokens.Add(1)
 	if t.before = c.waiting.last; t.before != nil {
 		t.before.after = t
 	} else {
@@ -130,6 +133,7 @@ func (t *Token) end(err error) {
 	case tokenWaiting:
 		c.unlist(t)
 		t.over(now, err)
+		t.phase.release()
 	}
 }
 
@@ -156,7 +160,7 @@ func (c *player) unlist(t *Token) {
 		c.waiting.last = t.before
 	}
 	t.before, t.after = nil, nil
-	t.phase.pending.Add(-1)
+	c.tokens.Add(-1)
 }
 
 // expire ends the tokens whose time is over.
@@ -166,6 +170,7 @@ func (c *player) expire(now time.Duration) {
 	for t := c.waiting.first; t != nil && (now >= t.rec.Sent+c.hello.Timeout || t.phase.ctx.Err() != nil); t = c.waiting.first {
 		c.unlist(t)
 		t.over(t.rec.Sent+c.hello.Timeout, context.DeadlineExceeded)
+		t.phase.release()
 	}
 }
 
@@ -263,7 +268,8 @@ func (p *program) flush() {
 }
 
 // limited is a context that ends at a time. It is a real one only if somebody asks for its end: most
-// requests end before, and a timer for each would cost more than all else here.
+// requests end before, and a timer for each would cost more than all else here. Value makes it real, too:
+// package context then finds that it can be cancelled, and starts no goroutine for a context below it.
 type limited struct {
 	parent context.Context
 	until  time.Time

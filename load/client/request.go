@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dynolab/dyno/load/internal/cause"
@@ -30,6 +32,9 @@ func (r *Request) Step(name string) {
 	if r.p == nil {
 		return
 	}
+	if r.token != nil {
+		panic("load/client: Step after Async, which belongs to the last step")
+	}
 	number := r.p.name(name)
 	if r.step != 0 {
 		now := r.p.now()
@@ -40,7 +45,7 @@ func (r *Request) Step(name string) {
 }
 
 // Mark notes how long after the step was due something happened, such as "first message". It has its
-// own percentiles, and is no request of its own.
+// own percentiles, and is no request of its own. Its name is that of no step.
 func (r *Request) Mark(name string) {
 	if r.p == nil {
 		return
@@ -51,7 +56,7 @@ func (r *Request) Mark(name string) {
 	r.p.keep(&m)
 }
 
-// Async makes the request, or its step under way, end when [Token.Done] is called instead of when Do
+// Async makes the request, or its last step, end when [Token.Done] is called instead of when Do
 // returns: the client is free for its next request, while the effect of this one is awaited elsewhere,
 // such as the consumption of a message. A request that is not done within the time limit has failed, and
 // its Token has no use any more. If Do returns an error, that is the end of the request.
@@ -134,10 +139,10 @@ func (e *kindError) Unwrap() error { return e.error }
 // kindOf is the kind of an error.
 func kindOf(err error) string {
 	if k := new(kindError); errors.As(err, &k) {
-		return k.kind[:min(len(k.kind), cause.Most)]
+		return cmp.Or(k.kind[:min(len(k.kind), cause.Most)], frames.Other)
 	}
 	if name := cause.Of(err); name != "" {
 		return name
 	}
-	return cause.Text(err)
+	return cmp.Or(cause.Text(err), fmt.Sprintf("%T", err))
 }

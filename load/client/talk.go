@@ -35,7 +35,7 @@ type program struct {
 
 	shards  []shard
 	phase   *phase
-	playing sync.Mutex // of the next
+	playing sync.Mutex // guards players
 	players []*player
 	last    error // of a program that runs alone
 	names   struct {
@@ -159,7 +159,9 @@ func (p *program) connect(n int) string {
 		all.Go(func() {
 			defer p.recover("the function that opens a client")
 			if err := p.players[i].connect(ctx); err != nil {
-				errs[i] = err.Error()
+				if errs[i] = err.Error(); ctx.Err() != nil {
+					errs[i] = context.Cause(ctx).Error()
+				}
 			}
 		})
 	}
@@ -192,7 +194,13 @@ func (p *program) close() error {
 			})
 		}
 	}
-	all.Wait()
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(p.hello.Timeout + grace):
+		p.fault("Close of a client does not return within %v", p.hello.Timeout+grace)
+	}
 	reply := frames.Reply{}
 	if err := cmp.Or(errs...); err != nil {
 		reply.Err = err.Error()
@@ -251,15 +259,8 @@ func (p *program) tend(over chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		now := p.now()
 		p.playing.Lock()
-		for _, c := range p.players {
-			c.expire(now)
-			if began := time.Duration(c.began.Load()); began > 0 && now-began > p.hello.Timeout+grace {
-				p.fault("client %d: Do has not returned %v after its time limit of %v (consider: let it return when its context ends)",
-					c.number, grace, p.hello.Timeout)
-			}
-		}
+		p.watch()
 		p.playing.Unlock()
 		p.flush()
 		p.sending.Lock()
@@ -267,6 +268,20 @@ func (p *program) tend(over chan struct{}) {
 		p.sending.Unlock()
 		if quiet {
 			p.send(frames.Bytes(frames.KindBeat))
+		}
+	}
+}
+
+// watch ends tokens whose time is over, and the program if a call does not return.
+func (p *program) watch() {
+	now := p.now()
+	for _, c := range p.players {
+		if c.tokens.Load() > 0 {
+			c.expire(now)
+		}
+		if began := time.Duration(c.began.Load()); began > 0 && now-began > p.hello.Timeout+grace {
+			p.fault("client %d: its call has not returned %v after the time limit of %v (consider: let Do return when its context ends)",
+				c.number, grace, p.hello.Timeout)
 		}
 	}
 }

@@ -56,6 +56,7 @@ type Program struct {
 	tail   *subject.Tail
 	conn   net.Conn
 	sendMu sync.Mutex
+	reads  bool // until failed is closed
 
 	answers map[frames.Kind]chan []byte // to what was asked
 	failed  chan struct{}               // closed when it cannot go on
@@ -95,10 +96,11 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 		return nil, err
 	}
 	r := bufio.NewReaderSize(p.conn, 256<<10)
-	if err := p.greet(r); err != nil {
+	if err := p.greet(ctx, r); err != nil {
 		p.Kill()
 		return nil, err
 	}
+	p.reads = true
 	go p.read(r)
 	return p, nil
 }
@@ -130,19 +132,20 @@ func (p *Program) dial(ctx context.Context, socket string) (err error) {
 		case <-time.After(redial):
 		}
 		if time.Now().After(until) {
-			return p.errorf("it has not called client.Main within %v", patience)
+			return p.errorf("it has not called client.Main within %v (consider: what takes long where a client is opened)", patience)
 		}
 	}
 }
 
-func (p *Program) greet(r io.Reader) error {
+func (p *Program) greet(ctx context.Context, r io.Reader) error {
 	p.conn.SetDeadline(time.Now().Add(patience))
 	defer p.conn.SetDeadline(time.Time{})
+	defer context.AfterFunc(ctx, func() { p.conn.SetDeadline(time.Unix(1, 0)) })()
 	h := p.Hello
 	h.Version = frames.Version
 	wall := time.Now()
 	h.Now, h.Wall = p.Now(), wall.UnixNano()
-	p.send(frames.JSON(frames.KindHello, h))
+	p.conn.Write(frames.JSON(frames.KindHello, h))
 	k, text, err := frames.Read(r, nil)
 	after := p.Now()
 	var its frames.Hello
@@ -150,6 +153,8 @@ func (p *Program) greet(r io.Reader) error {
 		err = json.Unmarshal(text, &its)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case err != nil && errors.Is(err, os.ErrDeadlineExceeded):
 		return p.errorf("it does not answer dyno's greeting within %v", patience)
 	case err != nil || k != frames.KindHello:
@@ -207,6 +212,7 @@ func (p *Program) read(r io.Reader) {
 		default:
 			p.err = err
 		}
+		p.conn.Close() // who sends does not wait for it
 		close(p.failed)
 		return
 	}
@@ -251,18 +257,13 @@ func (p *Program) take(k frames.Kind, content []byte) error {
 	return nil
 }
 
-// send sends a frame. An error shows when reading.
+// send sends a frame. An error shows when reading. A program that was stopped takes nothing.
 func (p *Program) send(frame []byte) {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
+	p.conn.SetWriteDeadline(time.Now().Add(patience))
 	p.conn.Write(frame)
 }
-
-// Failed is closed when the program cannot go on; Err then says why.
-func (p *Program) Failed() <-chan struct{} { return p.failed }
-
-// Err is why the program cannot go on. It is valid when Failed is closed.
-func (p *Program) Err() error { return p.err }
 
 // answer waits for what answers a frame, and reads it into v.
 func (p *Program) answer(ctx context.Context, k frames.Kind, v any) error {
@@ -345,7 +346,7 @@ func (p *Program) Stop(cancel bool) {
 	p.send(frames.Bytes(frames.KindStop, 0))
 }
 
-// Over is closed with the end of a phase, after all of its records have been taken.
+// Over waits for the end of a phase, when all of its records have been taken.
 func (p *Program) Over(ctx context.Context) (over frames.Over, err error) {
 	err = p.answer(ctx, frames.KindPhase, &over)
 	return over, err
@@ -361,6 +362,9 @@ func (p *Program) Close(ctx context.Context) error {
 	}
 	select {
 	case <-p.tree.Done:
+		if p.tree.Status != guard.StatusOK {
+			err = cmp.Or(err, p.ended())
+		}
 	case <-time.After(parting):
 		err = cmp.Or(err, p.errorf("it has not ended %v after its clients (consider: what main does after client.Main)", parting))
 	case <-ctx.Done():
@@ -368,10 +372,13 @@ func (p *Program) Close(ctx context.Context) error {
 	return err
 }
 
-// Kill ends the program and all that it started, if it has not ended.
+// Kill ends the program and all that it started, if it has not ended. No record is taken any more.
 func (p *Program) Kill() {
 	if p.conn != nil {
 		p.conn.Close()
 	}
 	p.tree.Stop(0)
+	if p.reads {
+		<-p.failed
+	}
 }

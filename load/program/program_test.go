@@ -90,7 +90,13 @@ type tester struct {
 	used   bool
 }
 
+// kinds are those of other files.
+var kinds = map[string]func(context.Context, *client.Request) error{}
+
 func (c *tester) Do(ctx context.Context, r *client.Request) error {
+	if do := kinds[c.kind]; do != nil {
+		return do(ctx, r)
+	}
 	switch c.kind {
 	case "steps":
 		r.Step("get")
@@ -111,6 +117,10 @@ func (c *tester) Do(ctx context.Context, r *client.Request) error {
 		if r.N%5 == 3 {
 			tok.Done(errors.New("early")) // before Do returns
 		}
+	case "later":
+		tok := r.Async()
+		time.AfterFunc(20*time.Millisecond, func() { tok.Done(nil) })
+		time.Sleep(5 * time.Millisecond)
 	case "panics":
 		panic("oops")
 	case "ignores":
@@ -120,6 +130,11 @@ func (c *tester) Do(ctx context.Context, r *client.Request) error {
 		return ctx.Err()
 	case "slow":
 		time.Sleep(5 * time.Millisecond)
+	case "nameless":
+		return client.Kind("", errors.New(""))
+	case "late step":
+		r.Async()
+		r.Step("more")
 	case "breaks":
 		if c.used {
 			return errors.New("a broken client is used")
@@ -262,8 +277,15 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// While the turn is shut nothing begins, and it is no time of the load.
+// While the turn is shut nothing begins, and it is no time of the load. A turn waits for the ends of
+// asynchronous requests, too.
 func TestTurns(t *testing.T) {
+	for _, kind := range []string{"slow", "later"} {
+		t.Run(kind, func(t *testing.T) { testTurns(t, kind) })
+	}
+}
+
+func testTurns(t *testing.T, kind string) {
 	gate := turn.New()
 	meter := new(load.Meter)
 	f, err := os.CreateTemp(t.TempDir(), "")
@@ -289,7 +311,7 @@ func TestTurns(t *testing.T) {
 			spans = append(spans, span{from, time.Now()})
 		}
 	})
-	rec, err := run(t, t.Context(), "slow", dyno.Load{Concurrency: 2, Duration: second / 2}, load.Options{Turn: gate, Meter: meter, Scratch: f,
+	rec, err := run(t, t.Context(), kind, dyno.Load{Concurrency: 2, Duration: second / 2}, load.Options{Turn: gate, Meter: meter, Scratch: f,
 		Begin: func(context.Context) error { return nil }, End: func() {}})
 	close(done)
 	turning.Wait()
@@ -323,8 +345,10 @@ func TestFaults(t *testing.T) {
 		{"lies", closed, "it speaks version 99 of dyno's protocol"},
 		{"garbage", closed, "it does not greet as a load does"},
 		{"cannot open", closed, "open client 1: no route"},
+		{"nameless", closed, "most often other"},
+		{"late step", closed, "Do panics: load/client: Step after Async"},
 		{"panics", closed, "Do panics: oops"},
-		{"ignores", closed, "Do has not returned 5s after its time limit of 200ms"},
+		{"ignores", closed, "its call has not returned 5s after the time limit of 200ms"},
 		{"dies", closed, "it ended (exit status 4)"},
 		{"cannot close", closed, "close client 0: not empty"},
 		{"fails", closed, "100 of 100 requests failed (100 %), more than the 1% that max_failures allows: most often cannot, such as cannot"},
@@ -360,7 +384,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Second, func() { cancel(stop) })
 	rec, err := run(t, ctx, "obeys", dyno.Load{Rate: dyno.PerSecond(50), Duration: 60 * second}, load.Options{})
-	if err != stop || rec == nil || rec.Requests != 0 || rec.Failed != 0 {
+	if err != stop || rec == nil || rec.Requests != 0 || rec.Failed != 0 || rec.Unsent < 0 || rec.Unsent > 10 {
 		t.Errorf("%+v, %v", rec, err)
 	}
 }

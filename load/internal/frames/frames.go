@@ -86,7 +86,8 @@ type Phase struct {
 
 // An Over ends a phase.
 type Over struct {
-	Taken int64         // due times that were taken
+	Valid bool
+	Taken int64         // of an open load: requests that began
 	CPU   time.Duration // that the program used in the phase; 0 if it is not known
 }
 
@@ -185,7 +186,7 @@ func JSON(k Kind, v any) []byte {
 	return Bytes(k, text...)
 }
 
-// ErrFrame is that what was read is no frame.
+// ErrFrame: the bytes that were read are no frame.
 var ErrFrame = errors.New("what it says is no frame of dyno's")
 
 // Read reads a frame, into buf if it has room.

@@ -18,15 +18,18 @@ func main() {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1) // of this client, which dials again if it breaks
-		return &teller{db}, db.PingContext(ctx)
+		return &teller{db, int64(100 * t.Client)}, db.PingContext(ctx)
 	})
 }
 
-type teller struct{ db *sql.DB }
+type teller struct {
+	db    *sql.DB
+	first int64 // account, another one for each client
+}
 
 // Do reads the balance of an account and adds one to it.
 func (t *teller) Do(ctx context.Context, r *client.Request) error {
-	id := 1 + r.N%1000
+	id := 1 + (t.first+r.N)%1000
 	r.Step("read")
 	var balance int
 	err := t.db.QueryRowContext(ctx, "SELECT balance FROM account WHERE id = $1", id).Scan(&balance)

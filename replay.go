@@ -22,6 +22,7 @@ type Recording struct {
 	Peak         int      `json:"peak,omitempty"`          // requests per second in the densest tenth of a second
 	Left         []string `json:"left_out,omitempty"`      // what cannot be sent again: numbers, each with the reason
 	Secrets      int      `json:"secrets,omitempty"`       // headers that were left out, as their names say that they are secret
+	Filtered     bool     `json:"filtered,omitempty"`      // secret headers are no more in it, as it was written for agents
 	WholeSeconds bool     `json:"whole_seconds,omitempty"` // all times were; requests are spread over their seconds
 }
 
@@ -89,7 +90,7 @@ func (l *Load) replayed() string {
 	return s + fmt.Sprintf(", %d in %v", l.Recording.Requests, all)
 }
 
-var notWithReplay = []string{"rate", "arrival", "requests_per_client", "targets", "client", "data"}
+var notWithReplay = []string{"rate", "arrival", "requests_per_client", "targets", "client", "data", "program", "args", "grpc"}
 
 func (l *Load) checkReplay() *PlanError {
 	if l.Replay == "" {

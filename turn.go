@@ -97,6 +97,9 @@ func (e *Experiment) rates() (rates []Rate) {
 func (e *Experiment) longest() Duration {
 	longest := e.Load.Resolved().Duration
 	if l := e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 {
+		if e.varies("load.speed") { // the plan's own is that of no setting
+			longest = 0
+		}
 		for _, s := range e.Levels() {
 			t := Trial{Load: l}
 			for _, level := range s {

@@ -166,13 +166,14 @@ func (f *fit) estimate() {
 		points = f.around(c)
 		c, _ = f.least(points, c-0.4, c+0.4)
 	}
-	var d, df float64
+	var df float64
 	for range 3 {
-		c, d = f.least(points, c-0.2, c+0.2)
+		c, _ = f.least(points, c-0.2, c+0.2)
 		_, f.slope = f.deviance(points, c)
 		df = f.disperse(points, c)
 	}
-	d, f.slope = f.deviance(points, c)
+	d, slope := f.deviance(points, c)
+	f.slope = slope
 	f.capacity = math.Exp(c)
 	most := f.dispersion * sqr(distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975))
 	f.lo, f.hi = f.end(points, c, d+most, -1), f.end(points, c, d+most, 1)

@@ -112,7 +112,7 @@ func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Loa
 func buildProgram(ctx context.Context, b *subject.Builder, l dyno.Load, arg map[string]string, dir string, env map[string]string) (path string, err error) {
 	s := programOf(l.Program, dir)
 	if l.GRPC != nil {
-		files, err := grpc.Source(&l, arg)
+		files, err := grpc.Source()
 		if err == nil {
 			dir, err = b.Place(files)
 		}

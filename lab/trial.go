@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/load/foreign"
+	"github.com/dynolab/dyno/load/grpc"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -294,7 +295,12 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 // putProgram lets the load's program put the load of a trial on its subject.
 func (t *trial) putProgram(ctx context.Context, base string, o load.Options) (rec *load.Record, err error) {
 	l := t.Load
-	l.GRPC = nil // it is in the program
+	if l.GRPC != nil {
+		if o.Config, err = grpc.Config(&l, t.Subject.Arg); err != nil {
+			return nil, err
+		}
+		l.GRPC = nil
+	}
 	if l.Program, err = t.lab.program(ctx, &t.Trial); err != nil {
 		return nil, err
 	}

@@ -53,12 +53,13 @@ type Options struct {
 	// At, if not nil, is asked once after Begin when the window begins, to the nanosecond:
 	// the schedule counts from then, and closed clients wait for it. Several generators
 	// begin together by it.
-	At    func() time.Time
-	Part  Part       // of the load, which this generator sends
-	Meter *Meter     // if not nil, shows the run's progress
-	Dir   string     // working directory of the load's program; "" means dyno's
-	Log   io.Writer  // takes what the load's program writes, from one goroutine at a time; may be nil
-	Turn  *turn.Turn // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
+	At     func() time.Time
+	Part   Part       // of the load, which this generator sends
+	Meter  *Meter     // if not nil, shows the run's progress
+	Config []byte     // of the load's program; nil: it has none
+	Dir    string     // working directory of the load's program; "" means dyno's
+	Log    io.Writer  // takes what the load's program writes, from one goroutine at a time; may be nil
+	Turn   *turn.Turn // if not nil, lets requests of all phases begin only while it is open; that of an open load goes by the clock
 }
 
 // A Part is one generator's share of a load that several send. The zero value is the whole.

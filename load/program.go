@@ -55,7 +55,7 @@ func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distan
 		d.clients = append(d.clients, &client{r: r, number: part.First + i, shard: d.shard})
 	}
 	d.Program, err = program.Start(ctx, program.Options{
-		Path: r.load.Program, Args: args, Name: filepath.Base(r.load.Program), Dir: r.options.Dir, Log: r.options.Log,
+		Path: r.load.Program, Args: args, Name: filepath.Base(r.load.Program), Config: r.options.Config, Dir: r.options.Dir, Log: r.options.Log,
 		Hello: frames.Hello{
 			Base: r.base.String(), Timeout: time.Duration(r.load.Timeout), First: part.First, Index: part.Index, Of: part.of(),
 			Seed: r.load.Seed, Open: r.load.Open(),

@@ -127,6 +127,9 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 		return nil, err
 	}
 	p := &s.problem
+	if e.Load.Replay != "" {
+		return nil, flags.Mistakef("capacity looks for a rate, and a recording has times of its own (consider: dyno run --vary load.speed=1,2,4)")
+	}
 	precision, err := dyno.ParseFraction(o.precision)
 	if err != nil || precision < 0.005 || precision > 0.5 {
 		return nil, flags.Mistakef("--precision %s: want a share from 0.5%% to 50%%, for example 3%%", o.precision)

@@ -73,7 +73,7 @@ func (f *Fleet) Load(ctx context.Context, base string, l dyno.Load, arg map[stri
 	t.seconds = seconds{tell: o.Second, sum: hist.New(), reached: make([]time.Duration, len(parts))}
 	for i, p := range parts {
 		c := &sender{share: p, name: f.Members[i].Name, ready: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{})}
-		c.job = wire.LoadJob{Base: base, Arg: arg, Part: p.Part}
+		c.job = wire.LoadJob{Base: base, Arg: arg, Config: o.Config, Part: p.Part}
 		if err := c.job.Pack(p.load); err != nil {
 			return nil, err
 		}

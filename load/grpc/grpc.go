@@ -30,18 +30,9 @@ var program embed.FS
 // core is the module that the program has instead of this one: package client has no dependencies.
 const core = "module github.com/dynolab/dyno\n\ngo 1.26.0\n"
 
-// Source is the module of a load's program: names of files, with slashes, and their contents. Metadata of the
-// plan is in it, which may be secret.
-func Source(l *dyno.Load, arg map[string]string) (files map[string][]byte, err error) {
-	c, err := config(l, arg)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, err
-	}
-	files = map[string][]byte{"config.json": text, "dyno/go.mod": []byte(core)}
+// Source is the module of the program: names of files, with slashes, and their contents.
+func Source() (files map[string][]byte, err error) {
+	files = map[string][]byte{"dyno/go.mod": []byte(core)}
 	if err := add(files, program, "_program", ""); err != nil {
 		return nil, err
 	}
@@ -86,11 +77,21 @@ func Check(l dyno.Load, arg map[string]string) error {
 	return err
 }
 
+// Config is what the program is told of a load. Metadata of the plan is in it, which may be secret, so it is
+// no part of what the go command compiles and keeps.
+func Config(l *dyno.Load, arg map[string]string) ([]byte, error) {
+	c, err := config(l, arg)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(c)
+}
+
 // config is what the program has to know.
 func config(l *dyno.Load, arg map[string]string) (*rpc.Config, error) {
 	g := l.GRPC
 	c := &rpc.Config{
-		Method: g.Path(), Data: g.Data, Metadata: g.Metadata, Arg: used(l, arg), Authority: g.Authority,
+		Method: g.Path(), Data: g.Data, Metadata: g.Metadata, Arg: arg, Authority: g.Authority,
 		Insecure: l.Insecure, Connections: g.Connections, Messages: g.Messages,
 	}
 	names := texts.NewNames(arg, nil)
@@ -139,17 +140,6 @@ func lines(text []byte) (list []string, err error) {
 		err = errors.New("it has no messages (want one on each line, in JSON)")
 	}
 	return list, err
-}
-
-// used are the values that the load uses: others may vary without another program.
-func used(l *dyno.Load, arg map[string]string) map[string]string {
-	all := map[string]string{}
-	for name, value := range arg {
-		if l.Uses(name) {
-			all[name] = value
-		}
-	}
-	return all
 }
 
 func mistake(key string, err error) error {

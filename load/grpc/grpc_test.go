@@ -20,7 +20,7 @@ import (
 func written(t *testing.T, l *dyno.Load) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	files, err := Source(l, nil)
+	files, err := Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +72,14 @@ func TestWrittenIsWhole(t *testing.T) {
 	if err != nil || files < 15 {
 		t.Errorf("%d files, %v", files, err)
 	}
-	for _, name := range []string{"go.mod", "go.sum", "config.json", "dyno/go.mod"} {
+	for _, name := range []string{"go.mod", "go.sum", "dyno/go.mod"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// What a load is to send is in the program, and the contents of its files; values of other args are not, so that
-// these can vary without another build.
+// What a load is to send is told the program, with the contents of its files.
 func TestConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"m.jsonl": "\ufeff{\"a\": 1}\n\n  {\"b\": \"{{.n}}\"}\n", "s.binpb": "set"} {
@@ -93,7 +92,7 @@ func TestConfig(t *testing.T) {
 	}}
 	got, err := config(l, map[string]string{"token": "t", "size": "1"})
 	want := &rpc.Config{
-		Method: "a.b.C/D", Lines: []string{`{"a": 1}`, `{"b": "{{.n}}"}`}, Descriptors: []byte("set"), Metadata: l.GRPC.Metadata, Arg: map[string]string{"token": "t"},
+		Method: "a.b.C/D", Lines: []string{`{"a": 1}`, `{"b": "{{.n}}"}`}, Descriptors: []byte("set"), Metadata: l.GRPC.Metadata, Arg: map[string]string{"token": "t", "size": "1"},
 		Insecure: true, Connections: 2, Messages: 3, Authority: "x",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

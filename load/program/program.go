@@ -29,6 +29,7 @@ type Options struct {
 	Path   string // of the executable
 	Args   []string
 	Name   string // for errors, as the user has it
+	Config []byte // of the program, in a file that frames.Config names; nil: it has none
 	Dir    string // working directory; "" means dyno's
 	Log    io.Writer
 	Hello  frames.Hello
@@ -78,6 +79,11 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 		own = guard.TempName("/tmp")
 	}
 	socket := filepath.Join(own, "load")
+	env, files := append(os.Environ(), frames.Socket+"="+socket), map[string]string{}
+	if o.Config != nil {
+		file := filepath.Join(own, "config")
+		env, files[file] = append(env, frames.Config+"="+file), string(o.Config)
+	}
 	p := &Program{Options: o, failed: make(chan struct{}), answers: map[frames.Kind]chan []byte{}}
 	for _, k := range []frames.Kind{frames.KindConnect, frames.KindPhase, frames.KindGate, frames.KindClose} {
 		p.answers[k] = make(chan []byte, 1)
@@ -86,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 	p.tail = subject.NewTail(log)
 	p.tree, err = guard.Start(guard.Job{
 		Path: path, Args: append([]string{path}, o.Args...), Dir: dir,
-		Env: append(os.Environ(), frames.Socket+"="+socket), Scratch: []string{own},
+		Env: env, Scratch: []string{own}, Files: files,
 	}, guard.IO{Stdout: log, Stderr: p.tail})
 	if err != nil {
 		return nil, fmt.Errorf("load program %s: %w", o.Name, err)

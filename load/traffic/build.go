@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -184,11 +185,15 @@ func (b *builder) keep(all []Header) uint32 {
 	return n
 }
 
+// ofUsers matches headers of real users that are secret beside those of dyno.Secret: a recording has more kinds of
+// them than a plan.
+var ofUsers = regexp.MustCompile(`(?i)(?:^|[-_])(?:auth|authentication|session|sessionid|sid|oidc|saml)(?:$|[-_])|key$`)
+
 // secret asks once for each name, of which there are few.
 func (b *builder) secret(name string) bool {
 	is, known := b.names[name]
 	if !known {
-		is = dyno.Secret(name)
+		is = dyno.Secret(name) || ofUsers.MatchString(name)
 		b.names[strings.Clone(name)] = is
 	}
 	return is

@@ -51,8 +51,8 @@ func (b *builder) har(in io.Reader) error {
 		hosts[e.origin]++
 		kept = append(kept, e)
 	})
-	if err == nil && d.InputOffset() > safe.Data.Bytes {
-		err = fmt.Errorf("more than %d bytes", safe.Data.Bytes)
+	if d.InputOffset() >= safe.Data.Bytes {
+		err = fmt.Errorf("it has more than %d bytes (consider: one without the contents of answers, or a part of it)", safe.Data.Bytes)
 	}
 	if err != nil {
 		return fmt.Errorf("it is no HAR file: %w", err)

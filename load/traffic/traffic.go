@@ -94,13 +94,14 @@ type key struct {
 func Read(l *dyno.Load) (*Recording, error) {
 	k := key{file: l.Replay, secrets: l.ReplaySecrets}
 	if l.Recording != nil {
-		k.bytes = l.Recording.Bytes
+		k.bytes, k.secrets = l.Recording.Bytes, k.secrets || l.Recording.Filtered
 	}
 	last.Lock()
 	defer last.Unlock()
 	if last.Recording != nil && last.key == k && k.bytes > 0 {
 		return last.Recording, nil
 	}
+	last.Recording = nil // or both would be in memory
 	r, err := read(k)
 	if err != nil {
 		return nil, &dyno.PlanError{Msg: fmt.Sprintf("replay %s: %v", l.Replay, err), Key: []string{"load", "replay"}}

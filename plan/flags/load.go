@@ -194,7 +194,7 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.Flag(fs, "load-program", "", "package", "load written in Go, for any protocol: a main package that imports load/client, or an executable file", func(e *dyno.Experiment, v string) error {
-		e.Load.Client, e.Load.Targets, e.Load.Args = dyno.Client{}, "", nil
+		e.Load.Client, e.Load.Targets, e.Load.Replay, e.Load.Args = dyno.Client{}, "", "", nil
 		e.Load.Program = v
 		if _, err := os.Stat(v); err == nil || strings.HasPrefix(v, ".") {
 			e.Load.Program, err = filepath.Abs(v)

@@ -31,7 +31,7 @@ func (s *session) load(ctx context.Context, j *wire.LoadJob) error {
 		return s.failed(err)
 	}
 	meter := new(load.Meter)
-	o := load.Options{Meter: meter, Part: j.Part}
+	o := load.Options{Meter: meter, Config: j.Config, Part: j.Part}
 	if j.Keep > 0 {
 		l.MaxRequestsKept = j.Keep
 		if o.Scratch, err = os.CreateTemp(dir, "requests"); err != nil {

@@ -88,7 +88,8 @@ func recording(l *dyno.Load) ([]byte, error) {
 	}
 	facts := r.Facts
 	facts.Bytes, facts.Secrets, facts.Left = text.Len(), 0, nil
-	l.Recording, l.ReplaySecrets = &facts, true
+	facts.Filtered = !l.ReplaySecrets
+	l.Recording = &facts
 	return text.Bytes(), nil
 }
 

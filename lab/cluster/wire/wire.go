@@ -73,14 +73,15 @@ type Tick struct {
 
 // A LoadJob is an agent's part of a load.
 type LoadJob struct {
-	Base  string
-	Plan  []byte // the load in JSON, as a plan has it: {"load": …}
-	Files [][]byte
-	Arg   map[string]string
-	Seed  uint64
-	Part  load.Part
-	Turns *turns.Table // by the agent's clock; nil if the load is alone
-	Keep  int          // most requests that are kept; 0 means none
+	Base   string
+	Plan   []byte // the load in JSON, as a plan has it: {"load": …}
+	Files  [][]byte
+	Arg    map[string]string
+	Seed   uint64
+	Config []byte // of the load's program
+	Part   load.Part
+	Turns  *turns.Table // by the agent's clock; nil if the load is alone
+	Keep   int          // most requests that are kept; 0 means none
 }
 
 // Begin begins the window, at a moment of the agent's clock.

@@ -24,6 +24,7 @@ type caller struct {
 	content *content
 	vars    *texts.Vars
 	next    mem.BufferSlice // message of the next call; nil: it is not made yet
+	bad     error           // why the message of the next call cannot be made
 	md      metadata.MD     // of the next call
 }
 
@@ -31,6 +32,10 @@ type caller struct {
 //
 // What varies is made after the call before, and not at the beginning of Do, which is when the call is due.
 func (c *caller) Do(ctx context.Context, r *client.Request) error {
+	if err := c.bad; err != nil {
+		c.bad = nil
+		return err
+	}
 	if c.next == nil {
 		if err := c.prepare(); err != nil {
 			return err
@@ -52,7 +57,7 @@ func (c *caller) Do(ctx context.Context, r *client.Request) error {
 		return c.failed(ctx, err)
 	}
 	r.Async().Done(nil) // what follows is no time of this call
-	c.prepare()         // its error is that of the next call
+	c.bad = c.prepare()
 	return nil
 }
 

@@ -61,7 +61,9 @@ func (l *load) learn(ctx context.Context, conn *grpc.ClientConn) (*method, error
 	if len(l.Descriptors) > 0 {
 		files, err = described(l.Descriptors)
 	} else {
-		files, err = reflected(ctx, conn, service)
+		if files, err = reflected(ctx, conn, service); err != nil {
+			err = fmt.Errorf("ask for %s by server reflection: %w (consider: load.grpc.descriptors, a descriptor set)", service, err)
+		}
 	}
 	if err != nil {
 		return nil, err

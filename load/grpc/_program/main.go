@@ -4,22 +4,23 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/dynolab/dyno/load/client"
+	"github.com/dynolab/dyno/load/internal/frames"
 	"github.com/dynolab/dyno/load/internal/rpc"
 )
 
-//go:embed config.json
-var config []byte
-
 func main() {
 	var c rpc.Config
-	if err := json.Unmarshal(config, &c); err != nil {
-		fmt.Fprintln(os.Stderr, "config.json:", err)
+	text, err := os.ReadFile(os.Getenv(frames.Config))
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "read the configuration:", err)
 		os.Exit(1)
 	}
 	client.Main(newLoad(c).open)

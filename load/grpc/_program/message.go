@@ -180,6 +180,7 @@ func (l *load) newCaller(m *method, k *link, t client.Target) (*caller, error) {
 // prepare makes the message and the metadata of the next call.
 func (c *caller) prepare() (err error) {
 	defer func() {
+		c.vars.NextLoop()
 		if err != nil {
 			c.next, err = nil, client.Kind("data", err)
 		}
@@ -194,6 +195,5 @@ func (c *caller) prepare() (err error) {
 	if c.md == nil || c.content.varying {
 		c.md, err = c.content.md(c.vars)
 	}
-	c.vars.NextLoop()
 	return err
 }

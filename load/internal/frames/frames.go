@@ -25,6 +25,9 @@ const Version = 1
 // Socket is the variable that tells a program the unix socket at which dyno will speak to it.
 const Socket = "DYNO_LOAD_SOCKET"
 
+// Config is the variable that tells a program a file with its configuration, if dyno has one for it.
+const Config = "DYNO_LOAD_CONFIG"
+
 // A Kind says what a frame is.
 type Kind byte
 

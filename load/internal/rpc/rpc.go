@@ -1,8 +1,7 @@
 // Package rpc is what dyno tells its program for gRPC: the plan's load.grpc, with the contents of files.
 package rpc
 
-// A Config is the text config.json, which is compiled into the program: secrets are on no command line, and
-// agents on other machines get all with the program.
+// A Config is the text of the program's configuration, with the contents of the files that it names.
 type Config struct {
 	Method      string            // pkg.Service/Method
 	Data        []string          // messages in JSON, taken in turn: templates; none means one without fields

@@ -104,7 +104,7 @@ func TestFlat(t *testing.T) {
 // A service that holds at no rate ends the search, with a bound.
 func TestNothingHolds(t *testing.T) {
 	s := run(Problem{Objectives: objective(t, "failures < 1%")}, step(1, func(int) float64 { return 0 }))
-	if a := s.Answer(); a.Kind != AtMost || a.Rate > 2 {
+	if a := s.Answer(); a.Kind != AtMost || a.Rate > 25 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -208,8 +208,10 @@ func TestRead(t *testing.T) {
 	}{
 		{"the service takes less", map[string]float64{"sent/s": 80, "lateness-p99-sec": 0.0001}, bad, true, false},
 		{"dyno is late and the objective is not held", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02}, bad, false, true},
-		{"dyno is late, and the objective is held all the same", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02}, good, false, false},
-		{"dyno is late, and the service is slow by itself", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02, "service-p99-sec": 0.04}, bad, false, false},
+		{"dyno is late, and the objective is held all the same", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02}, good, false, true},
+		{"dyno is late, but requests fail, too", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02, "failures": 50}, bad, false, false},
+		{"nothing is known of lateness", map[string]float64{"sent/s": 80}, good, false, false},
+		{"dyno is late, and the service is slow by itself", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.02, "service-p99-sec": 0.07}, bad, false, false},
 		{"dyno is too slow", map[string]float64{"sent/s": 80, "lateness-p99-sec": 0.02}, good, false, true},
 		{"dyno is a little late, which a limit of 30 ms does not see", map[string]float64{"sent/s": 100, "lateness-p99-sec": 0.002}, bad, false, false},
 	} {

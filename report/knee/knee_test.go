@@ -38,7 +38,6 @@ func searched(t *testing.T, within time.Duration, capacities ...float64) *Report
 		n := rate * length.Seconds()
 		x := rate / capacities[i]
 		w := capacity.Window{Rate: rate, Length: length, Whole: []capacity.Count{{N: n, Beyond: n * min(0.01*math.Exp(20*(x-1)), 1)}, {N: n}}, Seen: []float64{0.030 * math.Exp(4*(x-1)), 0}}
-		r.Doubts = append(r.Doubts, nil)
 		return w, length + time.Second, nil
 	})
 	return r
@@ -60,7 +59,7 @@ func fits(t *testing.T, text string) {
 // The answer comes first, and all of it is a screen.
 func TestText(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500)
-	r.Doubts[0] = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "the hypervisor withheld 5 % of the CPU time"}}
+	r.Searches[0].Windows[0].Warnings = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "the hypervisor withheld 5 % of the CPU time"}}
 	text := Text(r, layout.Options{Width: 80})
 	fits(t, text)
 	first, _, _ := strings.Cut(text, "\n")

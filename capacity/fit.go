@@ -274,21 +274,24 @@ func (f *fit) end(points []point, c, most float64, direction float64) float64 {
 func (f *fit) disperse(points []point, c float64) (df float64) {
 	within, parts, between, against := 0.0, 0.0, 0.0, 0
 	f.near = 0
+	residual := func(k, n, share float64) float64 { // of a disturbance, as far as it may count
+		return min(sqr(k-n*share)/f.variance(n, share), f.dispersion*mostAgainst)
+	}
 	for i := range points {
 		p := &points[i]
 		share := f.share(p.x, c, f.slope)
 		if f.clamped(share*1.001) == f.clamped(share) || f.clamped(share*0.999) == f.clamped(share) {
 			if (p.k > p.n*f.allowed) != (share > f.allowed) { // it contradicts, as far as one window may
-				between += min(sqr(p.k-p.n*share)/f.variance(p.n, share), f.dispersion*mostAgainst)
+				between += residual(p.k, p.n, share)
 				against++
 			}
 			continue
 		}
 		f.near++
-		between += sqr(p.k-p.n*share) / f.variance(p.n, share)
+		between += residual(p.k, p.n, share)
 		for _, part := range p.parts {
 			if part.N > 0 {
-				within += sqr(part.Beyond-part.N*share) / f.variance(part.N, share)
+				within += residual(part.Beyond, part.N, share)
 				parts++
 			}
 		}
@@ -303,9 +306,9 @@ func (f *fit) disperse(points []point, c float64) (df float64) {
 	return float64(max(f.near-2, 0) + theoryWorth)
 }
 
-// mostAgainst is what a window that contradicts adds at most, in units of the dispersion: about what a contaminated one
-// adds to the deviance.
-const mostAgainst = 7
+// mostAgainst is what a window or a second adds at most, in units of the dispersion so far. Were few that something disturbed
+// to add all, nothing would be far from what is expected.
+const mostAgainst = 10
 
 // theoryWorth is how many degrees of freedom the dispersion by theory counts for.
 const theoryWorth = 8

@@ -85,6 +85,9 @@ func (s *Search) Next() (rate float64, length time.Duration, ok bool) {
 
 func (s *Search) end() bool { s.over = true; return false }
 
+// mostCluster is by what factor the dispersion may make windows longer than theory does.
+const mostCluster = 2
+
 // window is the length of a window: long enough to see 30 requests beyond the limit where as many as allowed
 // are, a rough one 5.
 func (s *Search) window(rate float64, fine bool) time.Duration {
@@ -94,7 +97,10 @@ func (s *Search) window(rate float64, fine bool) time.Duration {
 	}
 	seconds := func(n float64) time.Duration { return time.Duration(n / share / rate * float64(time.Second)) }
 	if fine {
-		return max(min(seconds(max(30, 2*(1+swell)*s.binding().dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
+		f := s.binding()
+		// What disturbs makes the dispersion larger, too, and a longer window does not help: it is disturbed more often.
+		dispersion := min(f.dispersion, mostCluster*f.theory(f.capacity))
+		return max(min(seconds(max(30, 2*(1+swell)*dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
 	}
 	longest := mostRough
 	if s.onlyDown() { // rougher ones would say less and less

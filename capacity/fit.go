@@ -161,7 +161,7 @@ func (f *fit) deviate(k, n, share float64) float64 {
 }
 
 // disturbed is the chance that something beside the service made requests of a window slow.
-const disturbed = 0.03
+const disturbed = 0.1
 
 // contaminated is the deviance of a window with more slow requests than expected. A disturbance only adds some, and
 // how many is not known, so that one such window does not pull without bound.

@@ -171,7 +171,7 @@ var services = []*service{
 	{name: "M/D/1, 2 ms, p99.9 < 20 ms", servers: 1, take: fixed(2 * ms), limit: 20 * ms, share: 0.001, truth: func(r float64) float64 { return md1(r, 2*ms, 20*ms) }},
 	{name: "M/M/1, 2 ms, p99 < 30 ms", servers: 1, take: exponential(2 * ms), limit: 30 * ms, share: 0.01, truth: func(r float64) float64 { return math.Exp(-(500 - r) * 30 * ms) }},
 	{name: "M/M/4, 2 ms, p99 < 15 ms", quick: true, servers: 4, take: exponential(2 * ms), limit: 15 * ms, share: 0.01, truth: func(r float64) float64 { return mmk(r, 2*ms, 4, 15*ms) }},
-	{name: "M/D/1, 0.1 ms, p99 < 2 ms", quick: true, servers: 1, take: fixed(0.1 * ms), limit: 2 * ms, share: 0.01},
+	{name: "M/D/1, 0.1 ms, p99 < 2 ms", quick: true, servers: 1, take: fixed(0.1 * ms), limit: 2 * ms, share: 0.01, truth: func(r float64) float64 { return md1(r, 0.1*ms, 2*ms) }},
 	{name: "M/D/1, 2 ms, p50 < 5 ms", quick: true, servers: 1, take: fixed(2 * ms), limit: 5 * ms, share: 0.5, truth: func(r float64) float64 { return md1(r, 2*ms, 5*ms) }},
 	{name: "M/D/1, 2 ms, p99 < 300 ms", servers: 1, take: fixed(2 * ms), limit: 300 * ms, share: 0.01},
 	{name: "M/D/1, 0.5 ms, stalls, p99 < 10 ms", servers: 1, take: fixed(0.5 * ms), limit: 10 * ms, share: 0.01, stall: collecting},

@@ -99,7 +99,10 @@ func (s *Search) window(rate float64, fine bool) time.Duration {
 	if fine {
 		f := s.binding()
 		// What disturbs makes the dispersion larger, too, and a longer window does not help: it is disturbed more often.
-		dispersion := min(f.dispersion, mostCluster*f.theory(f.capacity))
+		dispersion := f.dispersion
+		if f.limit > 0 {
+			dispersion = min(dispersion, mostCluster*f.theory(f.capacity))
+		}
 		return max(min(seconds(max(30, 2*(1+swell)*dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
 	}
 	longest := mostRough

@@ -37,6 +37,9 @@ func Text(r *Report, o layout.Options) string {
 		if text := r.why(i, answers[i]); text != "" {
 			line(text)
 		}
+		if r.Searches[i].Restless() {
+			line(r.of(i) + disturbances(r.Searches[i]))
+		}
 	}
 	line(fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
 	if len(r.Settings) > 1 {
@@ -88,12 +91,17 @@ func spell(a capacity.Answer) string {
 	return fmt.Sprintf("%s (%s to %s)", perSecond(a.Rate), figure(a.Lo), figure(a.Hi))
 }
 
+// of names a setting before a sentence about it, if there are several.
+func (r *Report) of(i int) string {
+	if len(r.Settings) > 1 {
+		return r.Settings[i].String() + ": "
+	}
+	return ""
+}
+
 // why says what an answer lacks.
 func (r *Report) why(i int, a capacity.Answer) string {
-	s, of := r.Searches[i], ""
-	if len(r.Settings) > 1 {
-		of = r.Settings[i].String() + ": "
-	}
+	s, of := r.Searches[i], r.of(i)
 	lo, hi := s.Bracket()
 	over := fmt.Sprintf("the time was up after %s (consider: a longer --within)", spent(s))
 	if r.Interrupted {
@@ -102,9 +110,7 @@ func (r *Report) why(i int, a capacity.Answer) string {
 	switch {
 	case a.Flat:
 		return of + "too many requests are beyond the limit at low rates, too, so a queue alone does not explain it: the service may be slow at any rate, or something else uses the machine (consider: another limit, or a quiet machine)."
-	case s.Restless() && a.Kind == capacity.Wide:
-		return of + disturbances(s)
-	case a.Kind == capacity.Wide:
+	case a.Kind == capacity.Wide && math.Log(a.Hi/a.Lo)/2 > s.Precision:
 		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: %s.", of, percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), over)
 	case a.Kind == capacity.AtLeast && a.Limited:
 		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."

@@ -142,6 +142,22 @@ func TestFlat(t *testing.T) {
 	}
 }
 
+// Low windows that something disturbed do not make a service flat: those that held count as well.
+func TestNotFlat(t *testing.T) {
+	p := Problem{Objectives: objective(t, "p99 < 30ms"), From: 100, Precision: 0.03, Within: time.Minute}
+	s := &Search{Problem: p}
+	for i, beyond := range []float64{50, 6, 8, 0, 0, 0, 0} {
+		rate := 900.0
+		if i > 0 {
+			rate = 100 + float64(i)/10
+		}
+		s.Add(Window{Rate: rate, Length: 5 * time.Second, Whole: []Count{{N: 500, Beyond: beyond}}}, 6*time.Second)
+	}
+	if flat, low := s.Flat(); flat || low > 0 {
+		t.Errorf("flat %t, again at %g/s", flat, low)
+	}
+}
+
 // A service that holds at no rate ends the search, with a bound.
 func TestNothingHolds(t *testing.T) {
 	s := run(Problem{Objectives: objective(t, "failures < 1%")}, step(1, func(int) float64 { return 0 }))

@@ -46,6 +46,8 @@ var Metrics = []Metric{
 	{"mutex-wait-sec/req", -1, false, "time that goroutines waited for mutexes per request"},
 	{"sched-p99-sec", -1, false, "99th percentile of how long a runnable goroutine waited for a CPU"},
 	{"cpu-wait-frac", 0, false, "share of their runnable time that threads of the subject waited for a CPU"},
+	{"others-cpu-frac", 0, false, "share of the machine's CPU time that other processes used"},
+	{"steal-frac", 0, false, "share of the machine's CPU time that the hypervisor withheld"},
 	{"throttled-frac", -1, false, "share of the CPU limit's periods in which the subject was throttled"},
 	{"throttled-sec/req", -1, false, "time that threads of the subject were throttled per request"},
 	{"gomaxprocs", 0, false, "GOMAXPROCS in effect at the end of the window"},

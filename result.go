@@ -31,6 +31,7 @@ type Result struct {
 	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
 	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
 	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see
+	Died        bool            `json:"died,omitempty"`       // the subject was ready, and then ended by itself or for lack of memory
 	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
 }
 

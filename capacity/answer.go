@@ -22,7 +22,7 @@ const (
 // An Answer is what a search found.
 type Answer struct {
 	Kind    Kind
-	Rate    float64 // the capacity; of AtLeast and AtMost the bound
+	Rate    float64 // the capacity; of AtLeast and AtMost the bound; of Unknown NaN
 	Lo, Hi  float64 // interval of 95 %; 0 and +Inf where no rate is excluded
 	Binding int     // the objective whose capacity it is
 	Flat    bool    // of Unknown: lower rates do not help
@@ -33,14 +33,14 @@ type Answer struct {
 func (s *Search) Answer() Answer {
 	lo, hi := s.Bracket()
 	switch {
-	case s.Flat():
-		return Answer{Kind: Unknown, Hi: math.Inf(1), Flat: true}
-	case lo == 0 && (hi == 0 || len(s.Windows) == 0):
-		return Answer{Kind: Unknown, Hi: math.Inf(1)}
+	case lo == 0 && (hi == 0 || len(s.used) == 0):
+		return s.unknown()
+	case lo == 0 && s.flat():
+		return s.unknown()
 	case lo == 0:
 		return Answer{Kind: AtMost, Rate: hi, Hi: hi, Binding: s.Binding()}
 	case math.IsInf(hi, 1):
-		limited := slices.ContainsFunc(s.Windows, func(w Window) bool { return w.Limited })
+		limited := slices.ContainsFunc(s.used, func(w Window) bool { return w.Limited })
 		return Answer{Kind: AtLeast, Rate: lo, Lo: lo, Hi: hi, Limited: limited}
 	}
 	a := Answer{Kind: Found, Binding: s.Binding(), Lo: math.Inf(1), Hi: math.Inf(1), Rate: s.binding().capacity}
@@ -53,12 +53,21 @@ func (s *Search) Answer() Answer {
 	a.Lo *= 1 - s.unseen()
 	switch {
 	case a.Lo == 0 || math.IsInf(a.Hi, 1) || math.IsInf(a.Rate, 1) || a.Rate == 0:
-		a.Kind = Unknown
+		return s.unknown()
+	case s.Restless():
+		a.Kind = Wide
 	case math.Log(a.Hi/a.Lo)/2 > s.Precision:
 		a.Kind = Wide
 	}
 	return a
 }
+
+// unknown is the answer without a figure.
+func (s *Search) unknown() Answer {
+	return Answer{Kind: Unknown, Rate: math.NaN(), Hi: math.Inf(1), Flat: s.flat()}
+}
+
+func (s *Search) flat() bool { flat, _ := s.Flat(); return flat }
 
 func sorted(ws []Window) []Window {
 	return slices.SortedFunc(slices.Values(ws), func(a, b Window) int { return cmp.Compare(a.Rate, b.Rate) })
@@ -68,7 +77,7 @@ func sorted(ws []Window) []Window {
 // the limit before they end.
 func (s *Search) unseen() float64 {
 	length, n := 0.0, 0.0
-	for _, w := range s.Windows {
+	for _, w := range s.used {
 		if w.Length > 0 && !w.Limited {
 			length, n = length+w.Length.Seconds(), n+1
 		}

@@ -31,6 +31,11 @@ type Window struct {
 	Behind bool      // the service took less than the rate: no objective is held
 	// Limited: the generator could not send this rate, so that the window says nothing of the service.
 	Limited bool
+	Died    bool // the service ended by itself under this load, so it is Behind
+
+	Steal, Others float64 // shares of the machine's CPU time: withheld by the hypervisor, used by other processes; NaN if not known
+	Disturbed     bool    // these were so large that the window is measured again
+	Warnings      dyno.Warnings
 }
 
 // A Problem is what is asked of each setting.
@@ -54,6 +59,9 @@ func (p *Problem) slowest() (limit time.Duration) {
 	}
 	return limit
 }
+
+// LeastWithin is the shortest time in which a search makes sense: three windows of the longest limit.
+func (p *Problem) LeastWithin() time.Duration { return 3 * windowLimits * p.slowest() }
 
 // Bounds of a window's length.
 const (

@@ -99,8 +99,11 @@ func (f *fit) deviance(points []point, c float64) (least, slope float64) {
 		for i := range points {
 			p := &points[i]
 			d := f.deviate(p.k, p.n, f.share(p.x, c, slope))
-			if p.sure {
+			switch {
+			case p.sure:
 				d *= f.dispersion
+			case p.k > p.n*f.share(p.x, c, slope):
+				d = f.contaminated(d)
 			}
 			sum += d
 		}
@@ -155,6 +158,15 @@ func (f *fit) deviate(k, n, share float64) float64 {
 		d += k * math.Log(k/expected)
 	}
 	return 2 * d
+}
+
+// disturbed is the chance that something beside the service made requests of a window slow.
+const disturbed = 0.1
+
+// contaminated is the deviance of a window with more slow requests than expected. A disturbance only adds some, and
+// how many is not known, so that one such window does not pull without bound.
+func (f *fit) contaminated(d float64) float64 {
+	return -2 * f.dispersion * math.Log((1-disturbed)*math.Exp(-d/2/f.dispersion)+disturbed)
 }
 
 // estimate looks for the capacity first among all windows, then among those near it.
@@ -261,32 +273,43 @@ func (f *fit) end(points []point, c, most float64, direction float64) float64 {
 // disperse estimates by what factor counts vary more than those of independent requests, between parts of a
 // window and between windows. It returns the degrees of freedom.
 func (f *fit) disperse(points []point, c float64) (df float64) {
-	within, parts, between := 0.0, 0.0, 0.0
+	within, parts, between, against := 0.0, 0.0, 0.0, 0
 	f.near = 0
+	residual := func(k, n, share float64) float64 { // of a disturbance, as far as it may count
+		return min(sqr(k-n*share)/f.variance(n, share), f.dispersion*mostAgainst)
+	}
 	for i := range points {
 		p := &points[i]
 		share := f.share(p.x, c, f.slope)
 		if f.clamped(share*1.001) == f.clamped(share) || f.clamped(share*0.999) == f.clamped(share) {
+			if (p.k > p.n*f.allowed) != (share > f.allowed) { // it contradicts, as far as one window may
+				between += residual(p.k, p.n, share)
+				against++
+			}
 			continue
 		}
 		f.near++
-		between += sqr(p.k-p.n*share) / f.variance(p.n, share)
+		between += residual(p.k, p.n, share)
 		for _, part := range p.parts {
 			if part.N > 0 {
-				within += sqr(part.Beyond-part.N*share) / f.variance(part.N, share)
+				within += residual(part.Beyond, part.N, share)
 				parts++
 			}
 		}
 	}
 	f.dispersion = f.theory(math.Exp(c))
-	if f.near > 2 {
-		f.dispersion = max(f.dispersion, between/float64(f.near-2))
+	if n := f.near + against; n > 2 {
+		f.dispersion = max(f.dispersion, between/float64(n-2))
 	}
 	if parts > 0 {
 		f.dispersion = max(f.dispersion, within/parts)
 	}
 	return float64(max(f.near-2, 0) + theoryWorth)
 }
+
+// mostAgainst is what a window or a second adds at most, in units of the dispersion so far. Were few that something disturbed
+// to add all, nothing would be far from what is expected.
+const mostAgainst = 10
 
 // theoryWorth is how many degrees of freedom the dispersion by theory counts for.
 const theoryWorth = 8

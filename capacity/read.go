@@ -51,9 +51,14 @@ func (p *Problem) Read(r *dyno.Result, rate float64, parts [][]Count) Window {
 	} else if r.Latency != nil && r.Latency.Count() > 0 {
 		parts = [][]Count{CountOf(r.Latency, p.Objectives)}
 	}
+	w.Steal, w.Others = share(r, "steal-frac"), share(r, "others-cpu-frac")
+	w.Disturbed, w.Warnings = p.disturbed(w.Steal, w.Others), r.Warnings
+	if r.Died {
+		return p.died(w)
+	}
 	value := func(metric string) float64 { v, _ := r.Values.Get(metric); return v }
 	lost := counted * (value("failures") + float64(r.Sent.Unsent))
-	slow := false // even when latency runs from when a request was sent
+	slow := false // by far, even when latency runs from when a request was sent
 	for i, o := range p.Objectives {
 		c := &w.Whole[i]
 		for _, part := range parts {
@@ -73,11 +78,14 @@ func (p *Problem) Read(r *dyno.Result, rate float64, parts [][]Count) Window {
 			}
 		}
 		w.Seen = append(w.Seen, seen)
-		if o.Limit > 0 && value("service-"+percentile(o)) > o.Limit.Seconds() {
+		if o.Limit == 0 && !o.Holds(c.Beyond, c.N) {
+			slow = true // a late generator makes no request fail
+		}
+		if o.Limit > 0 && value("service-"+percentile(o)) > clearly*o.Limit.Seconds() {
 			slow = true
 		}
 	}
-	w.Behind, w.Limited = p.judge(r, slow, p.holds(w.Whole))
+	w.Behind, w.Limited = p.judge(r, slow)
 	return w
 }
 
@@ -107,28 +115,63 @@ const (
 	mostLate  = time.Millisecond
 	lateLimit = 0.1 // of the shortest limit
 	leastSent = 0.99
+	clearly   = 2                      // times its limit, a service is slow by itself
 	lateEnd   = 200 * time.Millisecond // by which the last request may be late: of a short window that is much
 )
 
 // judge says whether the service or the generator kept the rate from being sent. A generator that is late makes
-// latency longer, which says nothing against the service unless it is slow by itself.
-func (p *Problem) judge(r *dyno.Result, slow, holds bool) (behind, limited bool) {
-	most := mostLate
-	if limit := p.shortest(); limit > 0 {
-		most = max(most, time.Duration(lateLimit*float64(limit)))
+// latency longer, which says nothing against the service unless it is slow by itself. Whether a late window counts must not
+// depend on whether it holds, as then the answer would be too high.
+func (p *Problem) judge(r *dyno.Result, slow bool) (behind, limited bool) {
+	late, known := r.Values.Get("lateness-p99-sec")
+	if !known { // then the counts say what they can
+		return false, false
 	}
-	late, _ := r.Values.Get("lateness-p99-sec")
+	if most := max(mostLate.Seconds(), lateLimit*p.shortest().Seconds()); late > most {
+		return false, !slow
+	}
 	sent, known := r.Values.Get("sent/s")
 	length := time.Duration(r.Trial.Load.Duration).Seconds()
 	due := float64(r.Sent.Requests+r.Sent.Unsent) / length
-	short := known && sent < due*min(leastSent, 1-lateEnd.Seconds()/length)
-	switch {
-	case late > most.Seconds():
-		return false, !slow && (short || !holds)
-	case short:
-		return true, false
+	return known && sent < due*min(leastSent, 1-lateEnd.Seconds()/length), false
+}
+
+// died makes the window of a service that ended under its load: it answers nothing.
+func (p *Problem) died(w Window) Window {
+	w.Died, w.Behind, w.Parts = true, true, nil
+	n := max(w.Rate*w.Length.Seconds(), 1)
+	for i := range w.Whole {
+		w.Whole[i] = Count{N: n, Beyond: n}
+		w.Seen = append(w.Seen, math.NaN())
 	}
-	return false, false
+	return w
+}
+
+func share(r *dyno.Result, metric string) float64 {
+	if v, ok := r.Values.Get(metric); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// A machine that withholds a share of its time can make as large a share of the requests slow, and more while
+// the queue empties: so half the allowed share is the limit of steal, in bounds. Other processes only matter while they
+// want the CPU that the service wants.
+const (
+	leastSteal  = 0.002
+	mostSteal   = 0.02
+	othersSteal = 10 // of the limit of steal
+	leastOthers = 0.05
+)
+
+// disturbed is about the machine only, never about what was measured.
+func (p *Problem) disturbed(steal, others float64) bool {
+	allowed := 1.0
+	for _, o := range p.Objectives {
+		allowed = min(allowed, o.Share)
+	}
+	limit := min(max(allowed/2, leastSteal), mostSteal)
+	return steal > limit || others > max(othersSteal*limit, leastOthers)
 }
 
 // holds reports whether all objectives are held by counts.

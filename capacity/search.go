@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -11,6 +12,8 @@ type Search struct {
 	Windows []Window
 	Spent   time.Duration
 
+	used   []Window // of Windows, those that count
+	took   []time.Duration
 	around time.Duration // what the last window took beside its length
 	length time.Duration // of the last window
 	fits   []*fit
@@ -19,13 +22,42 @@ type Search struct {
 
 // Add adds a window that was measured.
 func (s *Search) Add(w Window, took time.Duration) {
-	s.Windows = append(s.Windows, w)
+	s.Windows, s.took = append(s.Windows, w), append(s.took, took)
 	s.Spent += took
 	s.around = max(took-s.length, 0)
+	s.used = slices.DeleteFunc(slices.Clone(s.Windows), s.LeftOut)
 	s.fits = s.fits[:0]
 	for i, o := range s.Objectives {
-		s.fits = append(s.fits, newFit(s.Windows, i, o))
+		s.fits = append(s.fits, newFit(s.used, i, o))
 	}
+}
+
+// fewWindows is how many windows may be left out in any case.
+const fewWindows = 3
+
+// Restless reports whether the machine was disturbed in most windows: then none is left out.
+func (s *Search) Restless() bool {
+	n := 0
+	for _, w := range s.Windows {
+		if w.Disturbed {
+			n++
+		}
+	}
+	return n > fewWindows && 2*n > len(s.Windows)
+}
+
+// LeftOut reports whether a window does not count, as something disturbed the machine.
+func (s *Search) LeftOut(w Window) bool { return w.Disturbed && !s.Restless() }
+
+// within is the time that the search may take: what is left out is measured again, at most for as long again.
+func (s *Search) within() time.Duration {
+	out := time.Duration(0)
+	for i, w := range s.Windows {
+		if w.Disturbed {
+			out += s.took[i]
+		}
+	}
+	return s.Within + min(out, s.Within)
 }
 
 // fewest is how many windows near the capacity an answer rests on, and how many on each side where the share
@@ -45,13 +77,16 @@ func (s *Search) Next() (rate float64, length time.Duration, ok bool) {
 		return 0, 0, s.end()
 	}
 	s.length = s.window(rate, fine)
-	if s.Spent+s.length+s.around > s.Within && len(s.Windows) > 0 {
+	if s.Spent+s.length+s.around > s.within() && len(s.Windows) > 0 {
 		return 0, 0, s.end()
 	}
 	return rate, s.length, true
 }
 
 func (s *Search) end() bool { s.over = true; return false }
+
+// mostCluster is by what factor the dispersion may make windows longer than theory does.
+const mostCluster = 2
 
 // window is the length of a window: long enough to see 30 requests beyond the limit where as many as allowed
 // are, a rough one 5.
@@ -62,26 +97,51 @@ func (s *Search) window(rate float64, fine bool) time.Duration {
 	}
 	seconds := func(n float64) time.Duration { return time.Duration(n / share / rate * float64(time.Second)) }
 	if fine {
-		return max(min(seconds(max(30, 2*(1+swell)*s.binding().dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
+		f := s.binding()
+		// What disturbs makes the dispersion larger, too, and a longer window does not help: it is disturbed more often.
+		dispersion := f.dispersion
+		if f.limit > 0 {
+			dispersion = min(dispersion, mostCluster*f.theory(f.capacity))
+		}
+		return max(min(seconds(max(30, 2*(1+swell)*dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
 	}
-	return max(min(seconds(5), mostRough), leastRough, windowLimits*s.slowest()/4)
+	longest := mostRough
+	if s.onlyDown() { // rougher ones would say less and less
+		longest = s.Within
+	}
+	return max(min(seconds(5), longest), leastRough, windowLimits*s.slowest()/4)
+}
+
+// onlyDown reports whether no rate held so far.
+func (s *Search) onlyDown() bool {
+	lo, hi := s.Bracket()
+	return lo == 0 && hi > 0
 }
 
 // next is where to measure, and whether to look closely; a rate below least ends the search.
 func (s *Search) next() (rate float64, fine bool) {
-	if len(s.Windows) == 0 {
+	if len(s.used) == 0 {
 		return s.From, false
 	}
 	lo, hi := s.Bracket()
-	limit := s.limit()
+	rough := lo == 0 || math.IsInf(hi, 1) || hi/lo > 1.5
+	if rate, ok := s.again(); ok && rough {
+		return rate, false
+	}
+	limit, flat, low := s.limit(), false, 0.0
+	if lo == 0 {
+		flat, low = s.Flat()
+	}
 	switch {
-	case s.Flat():
+	case flat:
 		return 0, false
+	case low > 0:
+		return low, false
 	case lo == 0 && hi == 0: // all were limited
 		return limit / 4, false
 	case math.IsInf(hi, 1) && limit < lo*1.1:
 		return 0, false // at least lo
-	case math.IsInf(hi, 1) && lo*s.growth() >= limit:
+	case math.IsInf(hi, 1) && lo*s.growth() >= limit*0.99:
 		return math.Sqrt(lo * limit), false
 	case math.IsInf(hi, 1):
 		return lo * s.growth(), false
@@ -100,7 +160,7 @@ func (s *Search) next() (rate float64, fine bool) {
 // growth is by what factor to go up where all rates held: less where the limit is near.
 func (s *Search) growth() float64 {
 	for i, o := range s.Objectives {
-		for _, w := range s.Windows {
+		for _, w := range s.used {
 			if w.Whole[i].share() > o.Share/far {
 				return 1.5
 			}
@@ -109,42 +169,45 @@ func (s *Search) growth() float64 {
 	return 4
 }
 
-// limit is the lowest rate that cannot be tried.
+// limit is the lowest rate that cannot be tried: the generator was late at it twice, and on time at no higher one.
 func (s *Search) limit() float64 {
 	limit := math.Inf(1)
 	if s.Most > 0 {
 		limit = s.Most * 1.0001
 	}
-	for _, w := range s.Windows {
-		if w.Limited {
-			limit = min(limit, w.Rate)
+	onTime := s.onTime()
+	for i, w := range s.used {
+		for _, v := range s.used[:i] {
+			if w.Limited && v.Limited && same(w.Rate, v.Rate) && min(w.Rate, v.Rate) > onTime {
+				limit = min(limit, w.Rate, v.Rate)
+			}
 		}
 	}
 	return limit
 }
 
-// Held reports whether all objectives were held.
+// Held reports whether all objectives were held, by what was counted.
 func (s *Search) Held(w *Window) bool { return !w.Behind && s.holds(w.Whole) }
 
-// Bracket are the rates between which the capacity lies, by the split with the fewest windows that
-// contradict it: lo 0 or hi +Inf if there is none.
+// Bracket are the rates between which the capacity lies, by the split that has the fewest votes of
+// windows against it: lo 0 or hi +Inf if there is none.
 func (s *Search) Bracket() (lo, hi float64) {
 	fewest := math.Inf(1)
 	try := func(split float64) {
 		against, below, above := 0.0, 0.0, math.Inf(1)
-		for i := range s.Windows {
-			w := &s.Windows[i]
+		for i := range s.used {
+			w := &s.used[i]
 			switch {
 			case w.Limited:
 			case w.Rate <= split:
 				below = max(below, w.Rate)
 				if !s.Held(w) {
-					against++
+					against += s.vote(w)
 				}
 			default:
 				above = min(above, w.Rate)
 				if s.Held(w) {
-					against++
+					against += s.vote(w)
 				}
 			}
 		}
@@ -153,7 +216,7 @@ func (s *Search) Bracket() (lo, hi float64) {
 		}
 	}
 	try(0)
-	for _, w := range sorted(s.Windows) {
+	for _, w := range sorted(s.used) {
 		try(w.Rate)
 	}
 	if lo == 0 && math.IsInf(hi, 1) {
@@ -185,8 +248,8 @@ func (s *Search) enough(f *fit, lo, hi float64) bool {
 		return true
 	}
 	below, above := 0, 0
-	for i := range s.Windows {
-		w := &s.Windows[i]
+	for i := range s.used {
+		w := &s.used[i]
 		x := math.Log(w.Rate / a.Rate)
 		switch {
 		case w.Limited || math.Abs(x) > 2*s.Precision:
@@ -211,7 +274,7 @@ func (s *Search) refine(f *fit, lo, hi float64) float64 {
 	}
 	d := min(max(apart/f.slope, 0.005), 0.06)
 	side := 0.0
-	for _, w := range s.Windows {
+	for _, w := range s.used {
 		if x := math.Log(w.Rate / c); !w.Limited && math.Abs(x) < 3*d {
 			side += math.Copysign(1, x)
 		}
@@ -239,31 +302,6 @@ func (s *Search) distinct(rate float64) float64 {
 func (s *Search) measured(rate float64) bool {
 	for _, w := range s.Windows {
 		if math.Abs(w.Rate-rate) < 1e-9*rate {
-			return true
-		}
-	}
-	return false
-}
-
-// Flat reports whether too many requests are beyond the limit at low rates, too: not the queue is the reason, but
-// something else, such as other programs on the machine. Of a rate that is three times the capacity a
-// queue would leave almost no request within the limit.
-func (s *Search) Flat() bool {
-	for i, o := range s.Objectives {
-		high := 0.0
-		for j := range s.Windows {
-			if w := &s.Windows[j]; !w.Limited && !w.Behind && w.Whole[i].share() > o.Share && w.Whole[i].share() < 0.5 {
-				high = max(high, w.Rate)
-			}
-		}
-		var low Count
-		windows := 0
-		for j := range s.Windows {
-			if c := s.Windows[j].Whole[i]; !s.Windows[j].Limited && s.Windows[j].Rate < high/3 && c.share() > o.Share {
-				low.N, low.Beyond, windows = low.N+c.N, low.Beyond+c.Beyond, windows+1
-			}
-		}
-		if windows >= 2 && low.Beyond >= 5 && low.share() > 1.5*o.Share {
 			return true
 		}
 	}

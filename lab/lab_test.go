@@ -166,6 +166,9 @@ func TestSubjectDies(t *testing.T) {
 		if err != nil || len(rs) != 2 {
 			t.Fatalf("%d results, %v", len(rs), err)
 		}
+		if !rs[0].Died || rs[1].Died {
+			t.Errorf("died: %t and %t, want the first", rs[0].Died, rs[1].Died)
+		}
 		if rs[0].Err != "subject: exit status 3" || rs[1].Err != "" {
 			t.Errorf("errors %q and %q", rs[0].Err, rs[1].Err)
 		}

@@ -57,6 +57,7 @@ type trial struct {
 	dir    string // for its files; "" if nothing is written
 	meter  *load.Meter
 	beside *besides      // nil if it runs alone
+	died   bool          // the subject, by itself or for lack of memory
 	began  time.Duration // of a trial beside others: when its window did, of the load's own time
 
 	silences atomic.Int32 // time-outs of the injected probe
@@ -127,6 +128,7 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		}
 		return t.measure(ctx, running, kept, r)
 	})
+	r.Died = t.died
 	if kept.all != nil && kept.file != nil && ctx.Err() == nil {
 		if doubt := t.lab.Keep(t.N, kept.all); doubt != nil {
 			r.Warnings.Add(dyno.WarnRequestsKept, "%v", doubt)
@@ -168,6 +170,7 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 	err = do(alive, running)
 	release()
 	exhausted := guard.end() // before Stop, as the guard may be killing the subject
+	t.died = exhausted != nil
 	if running.Stop == nil {
 		return cmp.Or(exhausted, err)
 	}
@@ -175,7 +178,9 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 	if stopped != nil {
 		stopped = fmt.Errorf("stop subject: %w", stopped)
 	}
-	return cmp.Or(exhausted, running.Err(), err, stopped)
+	ended := running.Err()
+	t.died = t.died || ended != nil
+	return cmp.Or(exhausted, ended, err, stopped)
 }
 
 // measure runs the load with the probes on during its window, lets the subject idle, and puts what was

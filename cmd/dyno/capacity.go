@@ -151,6 +151,9 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if p.Within < leastSearch {
 		return nil, flags.Mistakef("--within leaves %v for each setting, too short for a search (want at least %v)", dyno.Duration(p.Within), dyno.Duration(leastSearch))
 	}
+	if want := p.LeastWithin(); p.Within < want {
+		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
+	}
 	s.negligible = float64(*e.Resolved().Negligible)
 	s.plan = s.common(e)
 	return s, nil

@@ -38,8 +38,7 @@ type search struct {
 	trials   int
 	parts    capacity.Parts // of the window under way
 	searches []*capacity.Search
-	failed   int             // trials in a row
-	doubts   []dyno.Warnings // of each window
+	failed   int // trials in a row
 }
 
 // search is dyno capacity.
@@ -81,13 +80,33 @@ const (
 	mostFailed = 3
 )
 
-// measure measures one window: a trial of the run, with the rate as a level.
+// measure measures one window: a trial of the run, with the rate as a level. One that failed is measured again, unless the
+// service died of the load, which is an answer.
 func (s *search) measure(ctx context.Context, i int, rate float64, length time.Duration) (w capacity.Window, took time.Duration, err error) {
 	began := time.Now()
-	setting := rated(s.settings[i], rate)
+	for ; ; rate *= 1.0001 {
+		r, err := s.trial(ctx, rated(s.settings[i], rate), length)
+		if err != nil {
+			return w, 0, err
+		}
+		if r.Err == "" || r.Died {
+			s.failed = 0
+			w = s.problem.Read(r, rate, s.parts.Counts)
+			s.tell(i, w, r)
+			return w, time.Since(began), nil
+		}
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "%s: failed: %s\n", r.Trial.Setting, r.Err)
+		if s.failed++; s.failed >= mostFailed {
+			return w, 0, fmt.Errorf("%d windows in a row failed, the last one: %s", mostFailed, r.Err)
+		}
+	}
+}
+
+// trial measures a setting that has a rate, and adds what it found to the run.
+func (s *search) trial(ctx context.Context, setting dyno.Setting, length time.Duration) (*dyno.Result, error) {
 	s.dir.Run.Plan.Settings = append(s.dir.Run.Plan.Settings, setting)
 	if err := s.dir.WritePlan(); err != nil {
-		return w, 0, err
+		return nil, err
 	}
 	s.trials++
 	t := s.plan.Trial(setting)
@@ -102,23 +121,9 @@ func (s *search) measure(ctx context.Context, i int, rate float64, length time.D
 		}
 	}
 	if ctx.Err() != nil {
-		return w, 0, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	if err := s.dir.Add(r); err != nil {
-		return w, 0, err
-	}
-	if r.Err != "" {
-		s.failed++
-		fmt.Fprintf(s.cmd.ErrOrStderr(), "%s: failed: %s\n", setting, r.Err)
-		if s.failed >= mostFailed {
-			return w, 0, fmt.Errorf("%d windows in a row failed, the last one: %s", mostFailed, r.Err)
-		}
-		return s.measure(ctx, i, rate*1.0001, length)
-	}
-	s.failed, s.doubts = 0, append(s.doubts, r.Warnings)
-	w = s.problem.Read(r, rate, s.parts.Counts)
-	s.tell(i, w, r)
-	return w, time.Since(began), nil
+	return r, s.dir.Add(r)
 }
 
 // tell prints a line about a window.
@@ -126,6 +131,9 @@ func (s *search) tell(i int, w capacity.Window, r *dyno.Result) {
 	name := ""
 	if len(s.settings) > 1 {
 		name = s.settings[i].String()
+	}
+	if w.Died {
+		fmt.Fprintln(s.cmd.ErrOrStderr(), r.Err)
 	}
 	fmt.Fprintln(s.cmd.ErrOrStderr(), knee.Progress(s.problem.Objectives, name, &w, r.Failures))
 }
@@ -138,7 +146,7 @@ func (s *search) conclude(failed error) error {
 	}
 	r := &knee.Report{
 		Problem: s.problem, Settings: s.settings, Searches: s.searches, Negligible: s.negligible,
-		Name: s.plan.Name, Dyno: version(), Made: time.Now(), Dir: s.dir.Path, Arrival: s.plan.Load.Arrival, Doubts: s.doubts,
+		Name: s.plan.Name, Dyno: version(), Made: time.Now(), Dir: s.dir.Path, Arrival: s.plan.Load.Arrival,
 		Interrupted: failed != nil, Notes: s.notes,
 	}
 	err := s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) })

@@ -51,13 +51,13 @@ func readNoise(beside []int) (noise, error) {
 // Time in interrupts counts for no process: most is the network's, on behalf of subject and
 // load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's
 // children count as other processes.
-func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
+func (n noise) since(before noise, subject float64) (values dyno.Values, warnings dyno.Warnings) {
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal
 	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
 	total := busy + steal + b.Idle - a.Idle + b.Iowait - a.Iowait + b.IRQ - a.IRQ + b.SoftIRQ - a.SoftIRQ
 	if total < noiseLeast {
-		return nil
+		return nil, nil
 	}
 	own := n.own - before.own
 	for pid, cpu := range n.beside {
@@ -65,11 +65,13 @@ func (n noise) since(before noise, subject float64) (warnings dyno.Warnings) {
 			own += cpu - began
 		}
 	}
-	if share := (busy - subject - own) / total; share > othersLimit {
-		warnings.Add(dyno.WarnOthers, "other processes used %.0f %% of the CPUs during this trial", 100*share)
+	others := max(busy-subject-own, 0) / total
+	if others > othersLimit {
+		warnings.Add(dyno.WarnOthers, "other processes used %.0f %% of the CPUs during this trial", 100*others)
 	}
-	if share := steal / total; share > stealLimit {
-		warnings.Add(dyno.WarnSteal, "the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*share)
+	steal /= total
+	if steal > stealLimit {
+		warnings.Add(dyno.WarnSteal, "the hypervisor withheld %.0f %% of the CPUs during this trial (steal)", 100*steal)
 	}
-	return warnings
+	return dyno.Values{{Metric: "others-cpu-frac", Value: others}, {Metric: "steal-frac", Value: steal}}, warnings
 }

@@ -233,7 +233,8 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Warnings = append(r.Warnings, now.since(w.noise, cpu)...)
+	values, warnings := now.since(w.noise, cpu)
+	r.Values, r.Warnings = append(r.Values, values...), append(r.Warnings, warnings...)
 	return r, nil
 }
 

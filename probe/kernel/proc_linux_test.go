@@ -177,7 +177,7 @@ func TestNoise(t *testing.T) {
 		{procfs.CPUStat{User: 1, SoftIRQ: 10, Idle: 9}, 0, 1, 0, ""},
 		{procfs.CPUStat{User: 0.1, Idle: 0.1}, 0, 0, 0, ""}, // too short to tell
 	} {
-		got := noise{test.all, test.own, map[int]float64{7: 3 + test.beside, 8: 5}}.since(noise{beside: map[int]float64{7: 3, 9: 1}}, test.subject)
+		_, got := noise{test.all, test.own, map[int]float64{7: 3 + test.beside, 8: 5}}.since(noise{beside: map[int]float64{7: 3, 9: 1}}, test.subject)
 		if len(got) > 1 || strings.Join(got.Texts(), "") == "" != (test.want == "") || !strings.Contains(strings.Join(got.Texts(), ""), test.want) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
 		}

@@ -3,6 +3,7 @@
 package knee
 
 import (
+	"math"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -23,9 +24,8 @@ type Report struct {
 	Name        string // of the service
 	Dyno        string // version
 	Made        time.Time
-	Dir         string          // of the run
-	Arrival     string          // constant or poisson
-	Doubts      []dyno.Warnings // of each window
+	Dir         string // of the run
+	Arrival     string // constant or poisson
 	Interrupted bool
 	Notes       []string
 }
@@ -68,6 +68,7 @@ type (
 		Binding  string        `json:"binding,omitempty"`
 		Limited  bool          `json:"generator_limit,omitempty"`
 		Flat     bool          `json:"flat,omitempty"`
+		Restless bool          `json:"disturbed,omitempty"`
 		Spent    float64       `json:"spent-sec"`
 		Against  *against      `json:"against_baseline,omitempty"`
 		Windows  []window      `json:"windows"`
@@ -88,6 +89,11 @@ type (
 		Held     bool          `json:"held"`
 		Behind   bool          `json:"behind,omitempty"`
 		Limited  bool          `json:"generator_limit,omitempty"`
+		Died     bool          `json:"died,omitempty"`
+		Steal    dyno.Number   `json:"steal-frac"`
+		Others   dyno.Number   `json:"others-cpu-frac"`
+		LeftOut  bool          `json:"left_out,omitempty"`
+		Warnings dyno.Warnings `json:"warnings,omitempty"`
 	}
 )
 
@@ -105,8 +111,8 @@ func (r *Report) Document() any {
 	for i, a := range answers {
 		s := setting{
 			Setting: r.Settings[i].String(), Levels: r.Settings[i], Answer: a.Kind,
-			Capacity: dyno.Number(a.Rate), Lo: dyno.Number(a.Lo), Hi: dyno.Number(a.Hi),
-			Limited: a.Limited, Flat: a.Flat, Spent: r.Searches[i].Spent.Seconds(), Windows: windows(r.Searches[i]),
+			Capacity: dyno.Number(a.Rate), Lo: excluded(a.Lo), Hi: dyno.Number(a.Hi),
+			Limited: a.Limited, Flat: a.Flat, Restless: r.Searches[i].Restless(), Spent: r.Searches[i].Spent.Seconds(), Windows: windows(r.Searches[i]),
 		}
 		if a.Kind != capacity.AtLeast && a.Kind != capacity.Unknown {
 			s.Binding = r.Problem.Objectives[a.Binding].String()
@@ -119,10 +125,19 @@ func (r *Report) Document() any {
 	return d
 }
 
+// excluded is the lower end of an interval, NaN where no rate is excluded.
+func excluded(lo float64) dyno.Number {
+	if lo == 0 {
+		return dyno.Number(math.NaN())
+	}
+	return dyno.Number(lo)
+}
+
 func windows(s *capacity.Search) (ws []window) {
 	for i := range s.Windows {
 		w := &s.Windows[i]
-		x := window{Rate: w.Rate, Length: w.Length.Seconds(), Requests: w.Whole[0].N, Held: !w.Limited && s.Held(w), Behind: w.Behind, Limited: w.Limited}
+		x := window{Rate: w.Rate, Length: w.Length.Seconds(), Requests: w.Whole[0].N, Held: !w.Limited && s.Held(w), Behind: w.Behind, Limited: w.Limited,
+			Died: w.Died, Steal: dyno.Number(w.Steal), Others: dyno.Number(w.Others), LeftOut: s.LeftOut(*w), Warnings: w.Warnings}
 		for j, c := range w.Whole {
 			x.Beyond = append(x.Beyond, c.Beyond)
 			x.Seen = append(x.Seen, dyno.Number(w.Seen[j]))

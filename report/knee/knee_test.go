@@ -38,7 +38,6 @@ func searched(t *testing.T, within time.Duration, capacities ...float64) *Report
 		n := rate * length.Seconds()
 		x := rate / capacities[i]
 		w := capacity.Window{Rate: rate, Length: length, Whole: []capacity.Count{{N: n, Beyond: n * min(0.01*math.Exp(20*(x-1)), 1)}, {N: n}}, Seen: []float64{0.030 * math.Exp(4*(x-1)), 0}}
-		r.Doubts = append(r.Doubts, nil)
 		return w, length + time.Second, nil
 	})
 	return r
@@ -60,7 +59,7 @@ func fits(t *testing.T, text string) {
 // The answer comes first, and all of it is a screen.
 func TestText(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500)
-	r.Doubts[0] = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "the hypervisor withheld 5 % of the CPU time"}}
+	r.Searches[0].Windows[0].Warnings = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "the hypervisor withheld 5 % of the CPU time"}}
 	text := Text(r, layout.Options{Width: 80})
 	fits(t, text)
 	first, _, _ := strings.Cut(text, "\n")
@@ -95,7 +94,8 @@ func TestTextOfSettings(t *testing.T) {
 func TestWhy(t *testing.T) {
 	for want, change := range map[string]func(r *Report){
 		"the time was up after":                       func(r *Report) { r.Searches[0].Precision = 1e-6 },
-		"the search was interrupted":                  func(r *Report) { r.Interrupted = true; r.Searches[0].Precision = 1e-6 },
+		"as asked for: the search was interrupted":    func(r *Report) { r.Interrupted = true; r.Searches[0].Precision = 1e-6 },
+		"the answer is of this machine as it was":     disturbed,
 		"higher rates could not be tried":             func(r *Report) { limited(r, 300) },
 		"even the lowest rate that was tried did not": func(r *Report) { keep(r, 600, 1e9) },
 		"all rates that were tried held":              func(r *Report) { keep(r, 0, 450) },
@@ -120,11 +120,23 @@ func keep(r *Report, lo, hi float64) {
 	r.Searches[0] = s
 }
 
+func disturbed(r *Report) {
+	s := &capacity.Search{Problem: r.Problem}
+	for _, w := range r.Searches[0].Windows {
+		w.Disturbed, w.Steal, w.Others = true, 0.03, 0.2
+		s.Add(w, time.Second)
+	}
+	r.Searches[0] = s
+}
+
 func limited(r *Report, from float64) {
 	s := &capacity.Search{Problem: r.Problem}
 	for _, w := range r.Searches[0].Windows {
 		w.Limited = w.Rate > from
 		s.Add(w, time.Second)
+		if w.Limited {
+			s.Add(w, time.Second)
+		}
 	}
 	r.Searches[0] = s
 }
@@ -133,11 +145,13 @@ func limited(r *Report, from float64) {
 func TestDocument(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500, 600)
 	keep(r, 0, 450)
+	r.Searches[0].Windows[0].Warnings = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "stolen"}}
+	r.Searches[1] = &capacity.Search{Problem: r.Problem}
 	var b bytes.Buffer
 	if err := json.NewEncoder(&b).Encode(r.Document()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"answer":"at least"`, `"hi":null`, `"objective":"p99 \u003c 30ms"`, `"against_baseline":{"ratio":null`, `"held":true`} {
+	for _, want := range []string{`"answer":"at least"`, `"hi":null`, `"objective":"p99 \u003c 30ms"`, `"against_baseline":{"ratio":null`, `"held":true`, `"answer":"unclear","capacity/s":null,"lo":null,"hi":null`, `"warnings":[{"kind":"steal"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in %s", want, b.String())
 		}

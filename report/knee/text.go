@@ -37,6 +37,9 @@ func Text(r *Report, o layout.Options) string {
 		if text := r.why(i, answers[i]); text != "" {
 			line(text)
 		}
+		if r.Searches[i].Restless() {
+			line(r.of(i) + disturbances(r.Searches[i]))
+		}
 	}
 	line(fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
 	if len(r.Settings) > 1 {
@@ -88,37 +91,65 @@ func spell(a capacity.Answer) string {
 	return fmt.Sprintf("%s (%s to %s)", perSecond(a.Rate), figure(a.Lo), figure(a.Hi))
 }
 
+// of names a setting before a sentence about it, if there are several.
+func (r *Report) of(i int) string {
+	if len(r.Settings) > 1 {
+		return r.Settings[i].String() + ": "
+	}
+	return ""
+}
+
 // why says what an answer lacks.
 func (r *Report) why(i int, a capacity.Answer) string {
-	s, of := r.Searches[i], ""
-	if len(r.Settings) > 1 {
-		of = r.Settings[i].String() + ": "
-	}
+	s, of := r.Searches[i], r.of(i)
 	lo, hi := s.Bracket()
-	longer := "consider: a longer --within"
+	over := fmt.Sprintf("the time was up after %s (consider: a longer --within)", spent(s))
 	if r.Interrupted {
-		longer = "the search was interrupted"
+		over = fmt.Sprintf("the search was interrupted after %s", spent(s))
 	}
 	switch {
 	case a.Flat:
-		return of + "lower rates hold no better, so a queue is not the reason: the service is slow at any rate, or other programs use the machine (consider: another limit, or a quiet machine)."
-	case a.Kind == capacity.Wide:
-		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: the time was up after %s (%s).", of,
-			percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), spent(s), longer)
+		return of + "too many requests are beyond the limit at low rates, too, so a queue alone does not explain it: the service may be slow at any rate, or something else uses the machine (consider: another limit, or a quiet machine)."
+	case a.Kind == capacity.Wide && math.Log(a.Hi/a.Lo)/2 > s.Precision:
+		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: %s.", of, percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), over)
 	case a.Kind == capacity.AtLeast && a.Limited:
 		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
 	case a.Kind == capacity.AtLeast && r.Problem.Most > 0 && lo*1.1 > r.Problem.Most:
 		return of + "no higher rate was to be tried (--most)."
 	case a.Kind == capacity.AtLeast:
-		return fmt.Sprintf("%sall rates that were tried held, then the time was up after %s (%s).", of, spent(s), longer)
+		return fmt.Sprintf("%sall rates that were tried held, then %s.", of, over)
 	case a.Kind == capacity.AtMost:
 		return of + "even the lowest rate that was tried did not hold."
 	case a.Kind == capacity.Unknown && lo > 0 && hi > 0:
-		return fmt.Sprintf("%swindows up to %s held and those from %s on did not, but they are too few for an interval after %s (%s).", of, perSecond(lo), perSecond(hi), spent(s), longer)
+		return fmt.Sprintf("%swindows up to %s held and those from %s on did not, but they are too few for an interval: %s.", of, perSecond(lo), perSecond(hi), over)
 	case a.Kind == capacity.Unknown && len(s.Windows) > 0:
 		return of + "no window says anything of the service: the generator was late in all of them (consider: more CPU for dyno)."
 	}
 	return ""
+}
+
+// disturbances says what disturbed the machine in most windows.
+func disturbances(s *capacity.Search) string {
+	n := 0
+	var steal, others []float64
+	for _, w := range s.Windows {
+		if w.Disturbed {
+			n++
+		}
+		if !math.IsNaN(w.Steal) {
+			steal, others = append(steal, w.Steal), append(others, w.Others)
+		}
+	}
+	return fmt.Sprintf("the machine was disturbed in %d of %d windows (median: %s of the CPU time withheld by the hypervisor, %s used by other processes), so none is left out: the answer is of this machine as it was.",
+		n, len(s.Windows), percent(median(steal)), percent(median(others)))
+}
+
+func median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(xs)
+	return xs[len(xs)/2]
 }
 
 func spent(s *capacity.Search) string { return dyno.Duration(s.Spent.Round(time.Second)).String() }
@@ -260,17 +291,23 @@ func (r *Report) measured(answers []capacity.Answer, most int) *layout.Section {
 
 // doubts are those of windows, each kind once.
 func (r *Report) doubts() (texts []string) {
+	all := 0
+	for _, s := range r.Searches {
+		all += len(s.Windows)
+	}
 	for _, kind := range []dyno.WarningKind{dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
 		n, text := 0, ""
-		for _, ws := range r.Doubts {
-			for _, w := range ws {
-				if w.Kind == kind {
-					n, text = n+1, w.Text
+		for _, s := range r.Searches {
+			for _, win := range s.Windows {
+				for _, w := range win.Warnings {
+					if w.Kind == kind {
+						n, text = n+1, w.Text
+					}
 				}
 			}
 		}
 		if n > 0 {
-			texts = append(texts, fmt.Sprintf("doubt: %d of %d windows: %s", n, len(r.Doubts), text))
+			texts = append(texts, fmt.Sprintf("doubt: %d of %d windows: %s", n, all, text))
 		}
 	}
 	return texts
@@ -297,6 +334,10 @@ func times(c capacity.Count, allowed float64) string {
 
 func held(s *capacity.Search, w *capacity.Window) string {
 	switch {
+	case s.LeftOut(*w):
+		return "left out: disturbed"
+	case w.Died:
+		return "service died"
 	case w.Limited:
 		return "generator late"
 	case w.Behind:
@@ -314,10 +355,15 @@ func Progress(objectives []dyno.Objective, setting string, w *capacity.Window, f
 		parts = append(parts, o.Name+" "+seen(o, w.Seen[j])+", "+times(w.Whole[j], o.Share)+" of what is allowed beyond "+o.Literal)
 	}
 	switch {
+	case w.Died:
+		parts = append(parts, "the service died")
 	case w.Limited:
 		parts = append(parts, "the generator was late")
 	case w.Behind:
 		parts = append(parts, "the service took less")
+	}
+	if w.Disturbed {
+		parts = append(parts, "the machine was disturbed")
 	}
 	most, cause := 0, ""
 	for text, n := range failures {

@@ -25,7 +25,10 @@ func TestList(t *testing.T) {
 	}
 	s := site(t, root)
 	w := get(t, s, "/")
-	want(t, w, 200, "3 runs in", `href="/runs/demo%20x/1-gogc/"`, "v1.2", "6/6", "&#43;30.", "% worse", "2026-11-01", "(as is)", "/trend?metric=p99-sec")
+	want(t, w, 200, "3 runs in", `href="/runs/demo%20x/1-gogc/"`, "v1.2", "6/6", "% worse", "2026-11-01", "(as is)", "/trend?metric=p99-sec")
+	if !regexp.MustCompile(`&#43;(2[89]|3[0-2])\.[0-9]% worse`).MatchString(w.Body.String()) { // of 30, and some noise
+		t.Error("the change of p99 is not shown")
+	}
 	var order []string
 	for _, m := range regexp.MustCompile(`<th scope="row"><a href="/runs/([^"]*)/"`).FindAllStringSubmatch(w.Body.String(), -1) {
 		order = append(order, m[1])

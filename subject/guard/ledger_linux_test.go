@@ -86,9 +86,14 @@ func TestCollect(t *testing.T) {
 		t.Errorf("processes %v", pids)
 	}
 	sleeper := 0
-	for _, pid := range append([]int{cmd.Process.Pid}, pids...) {
+	all := append([]int{cmd.Process.Pid}, pids...)
+	for _, pid := range all {
+		unix.Kill(pid, unix.SIGSTOP) // or one of them cleans up when another is dead
+	}
+	for _, pid := range all {
 		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "sleep\n" {
 			sleeper = pid // whom the kernel would not kill with the others, if it were in another group
+			unix.Kill(pid, unix.SIGCONT)
 			continue
 		}
 		unix.Kill(pid, unix.SIGKILL)
@@ -102,11 +107,11 @@ func TestCollect(t *testing.T) {
 		await(t, "the guards are dead", func() bool { return pid == sleeper || gone(pid) })
 	}
 
-	var all sync.WaitGroup
+	var collecting sync.WaitGroup
 	for range 4 {
-		all.Go(Collect)
+		collecting.Go(Collect)
 	}
-	all.Wait()
+	collecting.Wait()
 	await(t, "the process that left its session is dead", func() bool {
 		Collect() // a guard that is a zombie holds its lock until its last thread has ended
 		return gone(sleeper)

@@ -27,11 +27,13 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/cluster/conform"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 var namespace, image, program = os.Getenv("DYNO_KUBE_NAMESPACE"), os.Getenv("DYNO_KUBE_IMAGE"), os.Getenv("DYNO_KUBE_SUBJECT")
 
 func TestMain(m *testing.M) {
+	guard.Main()
 	patience, late = 4*time.Second, 5*time.Second
 	os.Exit(m.Run())
 }
@@ -86,10 +88,8 @@ func nothingLeft(t *testing.T, within time.Duration) {
 
 func TestConform(t *testing.T) {
 	l, release := open(t, &dyno.Experiment{On: on()}) // one for all, whose agents stay
-	load, err := filepath.Abs("../conform/testdata/load")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file, _, _ := runtime.Caller(0)                // the test runs in another directory
+	load := filepath.Join(filepath.Dir(file), "../conform/testdata/load")
 	conform.Run(t, conform.Placement{
 		Subject: dyno.Subject{Image: program}, Program: load, On: on(),
 		Open: func(t *testing.T) (*lab.Lab, func() error) { return l, func() error { return nil } },

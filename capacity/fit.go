@@ -39,8 +39,8 @@ const (
 	mostSlope  = 1000
 )
 
-// What is known of a slope before anything is measured: its logarithm is some normal variable. Of a queue with one server
-// it is about ln(1/allowed)·ρ/(1-ρ): 20 with 99 % at ρ = 0.81. Without this, few windows that happen to lie well make
+// The slope has a prior: its logarithm is normal. A queue with one server has a slope of about ln(1/allowed)·ρ/(1-ρ),
+// which is 20 for 99 % at ρ = 0.81. Without the prior, few windows that happen to lie well make
 // the slope too steep and the interval too narrow.
 const (
 	usualSlope  = 20
@@ -317,8 +317,8 @@ const theoryWorth = 8
 // theory is the least dispersion at a rate. A queue that is nearly full is a Brownian motion with a barrier: its waiting time is
 // exponential, exp(-θt), and it forgets in a time of 2/(θδ), where δ is the share of time in which the server is idle; and
 // the slope is θt/δ. So it forgets in 2·slope·t/(θt)², and the requests of that time are slow together.
-// A few windows often lack the long busy periods, which are rare: then what is measured of the dispersion is
-// too small, and the share, too. The factor is what simulated intervals need.
+// Long busy periods are rare, and few windows often have none: then the measured share is too small, and so is its
+// dispersion. The factor is what simulated intervals need.
 func (f *fit) theory(rate float64) float64 {
 	const factor = 1.3
 	tail := max(-math.Log(f.allowed), 3)

@@ -123,7 +123,7 @@ func (s *Search) onTime() (rate float64) {
 const lows = 3
 
 // Flat reports whether the share of requests beyond the limit is too large at low rates, too: so a queue does not
-// explain it. Of a rate that is three times the capacity a queue would leave almost no request within the limit.
+// explain it. At three times the capacity, a queue leaves almost no request within the limit.
 // low is the rate at which to look again, if windows say so but are too few; else 0.
 func (s *Search) Flat() (flat bool, low float64) {
 	for i, o := range s.Objectives {

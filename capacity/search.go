@@ -49,7 +49,7 @@ func (s *Search) Restless() bool {
 // LeftOut reports whether a window does not count, as something disturbed the machine.
 func (s *Search) LeftOut(w Window) bool { return w.Disturbed && !s.Restless() }
 
-// within is the time that the search may take: what is left out is measured again, at most for as long again.
+// within is the most time for the search. Windows that are left out are measured again, and may take as much time again.
 func (s *Search) within() time.Duration {
 	out := time.Duration(0)
 	for i, w := range s.Windows {
@@ -189,8 +189,8 @@ func (s *Search) limit() float64 {
 // Held reports whether all objectives were held, by what was counted.
 func (s *Search) Held(w *Window) bool { return !w.Behind && s.holds(w.Whole) }
 
-// Bracket are the rates between which the capacity lies, by the split that has the fewest votes of
-// windows against it: lo 0 or hi +Inf if there is none.
+// Bracket returns the rates between which the capacity lies: the split against which the fewest windows vote.
+// lo is 0, or hi +Inf, if no window is on that side.
 func (s *Search) Bracket() (lo, hi float64) {
 	fewest := math.Inf(1)
 	try := func(split float64) {

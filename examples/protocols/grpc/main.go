@@ -78,8 +78,8 @@ func extend(from []byte, n int) []byte {
 	return from
 }
 
-// wait waits for the end of a stall. Who came first goes on first: then an answer takes what is left of the
-// stall, and not the time of the other answers at its end, too.
+// wait waits for the end of a stall. Requests go on in the order in which they came, so that an early one does not
+// wait for the answers to later ones as well.
 func (s *service) wait() {
 	into := time.Since(s.began) % (2 * time.Second)
 	if !s.stall || into >= 500*time.Millisecond {

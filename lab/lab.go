@@ -46,7 +46,7 @@ type Hands struct {
 	WhyNotBeside func(error) string
 	Load         func(ctx context.Context, base string, l dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) // load.Run
 	// Program makes the executable of a load's program, or of that for gRPC, and keeps it; dir is the plan's directory. Nil: no load has one.
-	Program func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error)
+	Program func(ctx context.Context, l dyno.Load, dir string) (path string, err error)
 	Tool    foreign.Tool                          // runs the command of a load that has one: subject.RunTool
 	Probe   func(name string) (probe.Probe, bool) // ProbeNamed
 	RSS     func(pid int) (float64, error)        // kernel.RSS; nil means that idle memory is not read
@@ -169,7 +169,7 @@ func (l *Lab) program(ctx context.Context, t *dyno.Trial) (path string, err erro
 	if l.Program == nil {
 		return "", errors.New("a load's program cannot be built here")
 	}
-	if path, err = l.Program(ctx, t.Load, t.Subject.Arg, t.Subject.Dir); err != nil {
+	if path, err = l.Program(ctx, t.Load, t.Subject.Dir); err != nil {
 		return "", fmt.Errorf("load program: %w", err)
 	}
 	return path, nil

@@ -108,7 +108,7 @@ func TestCheckCommand(t *testing.T) {
 	}
 }
 
-// What a load sends by gRPC is checked before the first trial, and is in the program that sends it.
+// What a load sends by gRPC is checked before the first trial, and told the program that sends it.
 func TestGRPC(t *testing.T) {
 	e := experiment(1)
 	e.Load.Client, e.Load.GRPC = dyno.Client{}, &dyno.GRPC{Method: "a.B/C", Data: []string{`{"a":"{{.arg.nope}}"}`}}
@@ -122,16 +122,16 @@ func TestGRPC(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := newFake().lab
-		l.Program = func(_ context.Context, l dyno.Load, arg map[string]string, _ string) (string, error) {
-			if l.GRPC == nil || arg["size"] != "1" {
-				t.Errorf("the program of %+v, %v", l, arg)
+		l.Program = func(_ context.Context, l dyno.Load, _ string) (string, error) {
+			if l.GRPC == nil {
+				t.Errorf("the program of %+v", l)
 			}
 			return "/made", nil
 		}
 		send := l.Load
 		l.Load = func(ctx context.Context, base string, to dyno.Load, arg map[string]string, o load.Options) (*load.Record, error) {
-			if to.Program != "/made" || to.GRPC != nil {
-				t.Errorf("sent by %+v", to)
+			if to.Program != "/made" || to.GRPC != nil || !strings.Contains(string(o.Config), `"size":"1"`) {
+				t.Errorf("sent by %+v, told %s", to, o.Config)
 			}
 			return send(ctx, base, to, arg, o)
 		}

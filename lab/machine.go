@@ -71,8 +71,8 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Program: func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (string, error) {
-			return buildProgram(ctx, builder, l, arg, dir, nil)
+		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
+			return buildProgram(ctx, builder, l, dir, nil)
 		},
 		Tool:    subject.RunTool,
 		Probe:   ProbeNamed,
@@ -86,10 +86,10 @@ func Open(host string) (l *Lab, release func() error, err error) {
 
 // Programs builds the programs of loads with some variables of the environment. After release nothing
 // of it is left.
-func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error), release func() error) {
+func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Load, dir string) (path string, err error), release func() error) {
 	var mu sync.Mutex
 	var b *subject.Builder // made when it is needed
-	build = func(ctx context.Context, l dyno.Load, arg map[string]string, dir string) (path string, err error) {
+	build = func(ctx context.Context, l dyno.Load, dir string) (path string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if b == nil {
@@ -97,7 +97,7 @@ func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Loa
 				return "", err
 			}
 		}
-		return buildProgram(ctx, b, l, arg, dir, env)
+		return buildProgram(ctx, b, l, dir, env)
 	}
 	return build, func() error {
 		mu.Lock()
@@ -109,7 +109,7 @@ func Programs(env map[string]string) (build func(ctx context.Context, l dyno.Loa
 	}
 }
 
-func buildProgram(ctx context.Context, b *subject.Builder, l dyno.Load, arg map[string]string, dir string, env map[string]string) (path string, err error) {
+func buildProgram(ctx context.Context, b *subject.Builder, l dyno.Load, dir string, env map[string]string) (path string, err error) {
 	s := programOf(l.Program, dir)
 	if l.GRPC != nil {
 		files, err := grpc.Source()

@@ -24,13 +24,13 @@ type distant struct {
 	// Of the goroutine that reads records, and of phases between these:
 	shard    *shard
 	clients  []*client
-	steps    map[uint16]*scenario.Step // by number; those of marks are below marked
+	steps    map[uint16]*scenario.Step // by number; a mark's has marked in it
 	kinds    map[uint16]*outcome       // the failure and its example, by number
 	measured bool
 	failed   chan error // why the load ends early; holds one
 }
 
-// marked is added to the number of a step that is a mark.
+// marked is set in the number of a step that is a mark.
 const marked = 1 << 15
 
 // cure is what may help against an error of the program's.

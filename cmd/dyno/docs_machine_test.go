@@ -76,7 +76,7 @@ var otherwiseRun = map[string]string{
 	"image --agent":   "the tests of cmd/dyno/remote; this test's dyno is not static",
 	"dyno view":       "TestView and TestMachineViewLive; it does not end",
 	"github.com/":     "TestMachineModules, of other modules",
-	"--grpc-":         "TestMachineProgram, of load/grpc; they need a service with gRPC",
+	"--grpc-":         "TestLoad of examples/protocols; they need a service with gRPC",
 	"go=1.25.5":       "TestLongToolchains, of other versions",
 	"$ dyno run":      "output, not a command",
 	"go run ./cmd/":   "the evaluation",

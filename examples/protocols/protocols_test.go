@@ -126,7 +126,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestLoad loads a service that runs already: a stream of messages for each request.
+// TestLoad loads a service that runs already: a stream of messages for each request, by the program here and by
+// the one that dyno builds for load.grpc.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	service := filepath.Join(t.TempDir(), "service.exe")
@@ -158,6 +159,16 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("results: %+v", results)
 	}
 	check(t, &results[0], "each", "first sum")
+	for method, marks := range map[string][]string{"chain.Hashes/Last": nil, "chain.Hashes/Each": {"chain.Hashes/Each", "first message"}} {
+		results, _ := dyno(t, "grpc", "load", "http://"+addr, "-n", "100", "-c", "2", "--grpc-method", method, "--grpc-data", `{"length": 20}`)
+		if len(results) != 1 || results[0].Sent.Requests != 100 {
+			t.Fatalf("%s: %+v", method, results)
+		}
+		check(t, &results[0], marks...)
+		if sent := results[0].Values["messages/s"]; (sent > 0) != (marks != nil) {
+			t.Errorf("%s: %v messages/s", method, sent)
+		}
+	}
 }
 
 // TestRecipe finds the program of doc/recipes.md here, where it is compiled and run.

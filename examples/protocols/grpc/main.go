@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	"github.com/dynolab/dyno/examples/protocols/grpc/chain"
@@ -30,6 +31,7 @@ func main() {
 		log.Fatal(err)
 	}
 	s := grpc.NewServer()
+	reflection.Register(s) // for --grpc-method
 	chain.RegisterHashesServer(s, &service{stall: *stall, began: time.Now()})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -93,8 +93,8 @@ func lookInside(t *testing.T, pid int, socket string) {
 		t.Fatal(err)
 	}
 	freed, err := l.Snapshot()
-	// What was free is given back; the collection of Free itself may take some of it.
-	if err != nil || freed.Idle > 0 && freed.Idle >= s.Idle || freed.Released == 0 {
+	// The runtime frees a few pages after Free has given all back.
+	if err != nil || freed.Idle >= 1<<20 || freed.Released == 0 {
 		t.Errorf("before %+v, given back %+v; %v", s, freed, err)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
@@ -30,9 +30,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s := grpc.NewServer()
+	var options []grpc.ServerOption
+	if *stall {
+		options = (&stalls{began: time.Now()}).options()
+	}
+	s := grpc.NewServer(options...)
 	reflection.Register(s) // for --grpc-method
-	chain.RegisterHashesServer(s, &service{stall: *stall, began: time.Now()})
+	healthpb.RegisterHealthServer(s, health.NewServer())
+	chain.RegisterHashesServer(s, service{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, s.Stop)
@@ -43,23 +48,16 @@ func main() {
 
 type service struct {
 	chain.UnimplementedHashesServer
-	stall bool
-	began time.Time
-
-	mu      sync.Mutex
-	waiting []chan struct{} // requests that came in a stall, in their order
 }
 
-func (s *service) Last(_ context.Context, c *chain.Chain) (*chain.Sum, error) {
-	s.wait()
+func (service) Last(_ context.Context, c *chain.Chain) (*chain.Sum, error) {
 	if c.Length < 1 || c.Length > 1e6 {
 		return nil, status.Error(codes.InvalidArgument, "a chain has 1 to 1,000,000 sums")
 	}
 	return &chain.Sum{Sum: extend(c.Seed, int(c.Length))}, nil
 }
 
-func (s *service) Each(c *chain.Chain, stream grpc.ServerStreamingServer[chain.Sum]) error {
-	s.wait()
+func (service) Each(c *chain.Chain, stream grpc.ServerStreamingServer[chain.Sum]) error {
 	sum := c.Seed
 	for range c.Length {
 		sum = extend(sum, 1)
@@ -78,32 +76,4 @@ func extend(from []byte, n int) []byte {
 		from = sum[:]
 	}
 	return from
-}
-
-// wait waits for the end of a stall. Requests go on in the order in which they came, so that an early one does not
-// wait for the answers to later ones as well.
-func (s *service) wait() {
-	into := time.Since(s.began) % (2 * time.Second)
-	if !s.stall || into >= 500*time.Millisecond {
-		return
-	}
-	turn := make(chan struct{})
-	s.mu.Lock()
-	s.waiting = append(s.waiting, turn)
-	if len(s.waiting) == 1 {
-		time.AfterFunc(500*time.Millisecond-into, s.goOn)
-	}
-	s.mu.Unlock()
-	<-turn
-}
-
-func (s *service) goOn() {
-	s.mu.Lock()
-	waiting := s.waiting
-	s.waiting = nil
-	s.mu.Unlock()
-	for _, turn := range waiting {
-		close(turn)
-		runtime.Gosched()
-	}
 }

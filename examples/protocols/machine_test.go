@@ -20,20 +20,29 @@ import (
 func TestMachineStall(t *testing.T) {
 	for _, dir := range []string{"grpc", "queue"} {
 		t.Run(dir, func(t *testing.T) {
-			results, _ := dyno(t, dir, "run", "-f", "stall.yaml", "--repeat", "1")
-			if len(results) != 1 || results[0].Sent.Requests != 10000 || results[0].Values["failures"] != 0 {
-				t.Fatalf("results: %+v", results)
+			got := map[string][]float64{}
+			results, _ := dyno(t, dir, "run", "-f", "stall.yaml", "--repeat", "3")
+			for _, r := range results {
+				if r.Sent.Requests != 10000 || r.Values["failures"] != 0 {
+					t.Fatalf("results: %+v", results)
+				}
+				for name := range stalled {
+					got[name] = append(got[name], r.Values[name])
+				}
 			}
-			for name, want := range map[string]float64{"p90-sec": 0.300, "p99-sec": 0.480} {
-				got := results[0].Values[name]
-				t.Logf("%s %.4f, want %.3f", name, got, want)
-				if math.Abs(got/want-1) > 0.02 {
-					t.Errorf("%s is %.4f, want %.3f within 2 %%", name, got, want)
+			for name, want := range stalled {
+				slices.Sort(got[name])
+				t.Logf("%s %.4f, want %.3f", name, got[name], want)
+				if len(results) != 3 || math.Abs(got[name][1]/want-1) > 0.02 {
+					t.Errorf("the median %s is %.4f, want %.3f within 2 %%", name, got[name][1], want)
 				}
 			}
 		})
 	}
 }
+
+// stalled are percentiles at the end of stall.yaml.
+var stalled = map[string]float64{"p90-sec": 0.300, "p99-sec": 0.480}
 
 // TestMachineSlowdown compares two revisions of the gRPC service: the second hashes a tenth more.
 func TestMachineSlowdown(t *testing.T) {

@@ -179,7 +179,7 @@ func revisions(t *testing.T) string {
 		}
 	}
 	git("init", "-q", "-b", "main")
-	for _, size = range []string{"4096", "4097"} {
+	for _, size = range []string{"4096", "262144"} {
 		write(filepath.Join(server, "main.go"), strings.Replace(searchService, "4096", size, 1))
 		git("add", ".")
 		git("commit", "-q", "-m", size)

@@ -35,7 +35,7 @@ func (s *Search) Answer() Answer {
 	switch {
 	case lo == 0 && (hi == 0 || len(s.used) == 0):
 		return s.unknown()
-	case lo == 0 && s.flat():
+	case lo == 0 && (s.flat() || s.Restless()): // a disturbance makes rates break an objective, too
 		return s.unknown()
 	case lo == 0:
 		return Answer{Kind: AtMost, Rate: hi, Hi: hi, Binding: s.Binding()}

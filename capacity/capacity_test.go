@@ -118,6 +118,19 @@ func TestDisturbedMachine(t *testing.T) {
 	}
 }
 
+// Where the machine is disturbed all the time, neither a late generator nor a broken objective says what the service
+// can take, and the search goes on for as long as it may.
+func TestRestless(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		s := run(Problem{Objectives: objective(t, "p99 < 30ms")}, func(rate float64) Window {
+			return Window{Disturbed: true, Limited: late, Whole: []Count{{N: 5 * rate, Beyond: rate}}}
+		})
+		if a := s.Answer(); a.Kind != Unknown || a.Limited || late && s.Spent < s.Within {
+			t.Errorf("late %t: %+v after %v", late, a, s.Spent)
+		}
+	}
+}
+
 // No rate above the highest is tried.
 func TestMost(t *testing.T) {
 	hold := step(1, func(int) float64 { return 1e9 })

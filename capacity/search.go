@@ -46,8 +46,9 @@ func (s *Search) Restless() bool {
 	return n > fewWindows && 2*n > len(s.Windows)
 }
 
-// LeftOut reports whether a window does not count, as something disturbed the machine.
-func (s *Search) LeftOut(w Window) bool { return w.Disturbed && !s.Restless() }
+// LeftOut reports whether a window does not count, as something disturbed the machine. A generator that was late then
+// says nothing of the generator either.
+func (s *Search) LeftOut(w Window) bool { return w.Disturbed && (w.Limited || !s.Restless()) }
 
 // within is the most time for the search. Windows that are left out are measured again, and may take as much time again.
 func (s *Search) within() time.Duration {

@@ -37,8 +37,8 @@ func Text(r *Report, o layout.Options) string {
 		if text := r.why(i, answers[i]); text != "" {
 			line(text)
 		}
-		if r.Searches[i].Restless() {
-			line(r.of(i) + disturbances(r.Searches[i]))
+		if restless(r.Searches[i], answers[i]) {
+			line(r.of(i) + disturbances(r.Searches[i], answers[i]))
 		}
 	}
 	line(fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
@@ -122,14 +122,20 @@ func (r *Report) why(i int, a capacity.Answer) string {
 		return of + "even the lowest rate that was tried did not hold."
 	case a.Kind == capacity.Unknown && lo > 0 && hi > 0:
 		return fmt.Sprintf("%swindows up to %s held and those from %s on did not, but they are too few for an interval: %s.", of, perSecond(lo), perSecond(hi), over)
-	case a.Kind == capacity.Unknown && len(s.Windows) > 0:
+	case a.Kind == capacity.Unknown && len(s.Windows) > 0 && !restless(s, a):
 		return of + "no window says anything of the service: the generator was late in all of them (consider: more CPU for dyno)."
 	}
 	return ""
 }
 
+// restless reports whether an answer is what it is because the machine was disturbed.
+func restless(s *capacity.Search, a capacity.Answer) bool {
+	lo, _ := s.Bracket()
+	return s.Restless() || a.Kind == capacity.Unknown && lo == 0 && slices.ContainsFunc(s.Windows, func(w capacity.Window) bool { return w.Disturbed })
+}
+
 // disturbances says what disturbed the machine in most windows.
-func disturbances(s *capacity.Search) string {
+func disturbances(s *capacity.Search, a capacity.Answer) string {
 	n := 0
 	var steal, others []float64
 	for _, w := range s.Windows {
@@ -140,8 +146,12 @@ func disturbances(s *capacity.Search) string {
 			steal, others = append(steal, w.Steal), append(others, w.Others)
 		}
 	}
-	return fmt.Sprintf("the machine was disturbed in %d of %d windows (median: %s of the CPU time withheld by the hypervisor, %s used by other processes), so none is left out: the answer is of this machine as it was.",
-		n, len(s.Windows), percent(median(steal)), percent(median(others)))
+	then := "so they count: the answer is of this machine as it was."
+	if a.Kind == capacity.Unknown {
+		then = "so it does not show what the service can take (consider: a quiet machine)."
+	}
+	return fmt.Sprintf("the machine was disturbed in %d of %d windows (median: %s of the CPU time withheld by the hypervisor, %s used by other processes), %s",
+		n, len(s.Windows), percent(median(steal)), percent(median(others)), then)
 }
 
 func median(xs []float64) float64 {

@@ -1,8 +1,8 @@
 //go:build linux
 
 // Service is a queue of known capacity: requests wait in the order of their arrival for one server, which works on each
-// for a fixed time (TAKES). At SIGTERM it adds a line to the file STATS: how many requests it served, and
-// the sum of the times in nanoseconds from the begin of one to the begin of the next, while some waited.
+// for exactly the time TAKES. The server is a clock, not a CPU: when a request is done follows from when those before
+// it came, so a machine that withholds CPU time delays answers, but makes the server no slower.
 package main
 
 import (
@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// spin is how long before its end a service time is waited for without sleeping: the kernel wakes that much too late at most.
+// spin is how long before it an answer is waited for without sleeping: the kernel wakes a thread about so late.
 const spin = 150 * time.Microsecond
 
 func main() {
@@ -27,49 +27,50 @@ func main() {
 		fmt.Fprintln(os.Stderr, "TAKES:", err)
 		os.Exit(2)
 	}
-	queue := make(chan chan struct{}, 1<<16)
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM, os.Interrupt)
-	go serve(queue, takes, stop)
+	q := &queue{takes: takes, answers: make(chan answer, 1<<16)}
+	go q.serve()
 	err = http.ListenAndServe(*addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		done := make(chan struct{})
-		queue <- done
-		<-done
+		<-q.enter()
 	}))
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
 
-// serve is the one server.
-func serve(queue chan chan struct{}, takes time.Duration, stop chan os.Signal) {
+type queue struct {
+	takes   time.Duration
+	mu      sync.Mutex
+	free    time.Time // when the server is
+	answers chan answer
+}
+
+type answer struct {
+	at   time.Time
+	done chan struct{}
+}
+
+// enter puts a request into the queue. What it returns is closed when the server is done with it.
+func (q *queue) enter() chan struct{} {
+	done := make(chan struct{})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now := time.Now(); q.free.Before(now) {
+		q.free = now
+	}
+	q.free = q.free.Add(q.takes)
+	q.answers <- answer{q.free, done}
+	return done
+}
+
+// serve waits for each answer.
+func (q *queue) serve() {
 	runtime.LockOSThread()
-	var n, sum int64
-	var last time.Time // begin of the request before, if it left one waiting
-	for {
-		var done chan struct{}
-		select {
-		case <-stop:
-			f, err := os.OpenFile(os.Getenv("STATS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
-			if err == nil {
-				fmt.Fprintf(f, "%d %d\n", n, sum)
-				f.Close()
-			}
-			os.Exit(0)
-		case done = <-queue:
-		}
-		begin := time.Now()
-		if !last.IsZero() {
-			n, sum = n+1, sum+int64(begin.Sub(last))
-		}
-		if d := takes - spin; d > 0 {
+	for a := range q.answers {
+		if d := time.Until(a.at) - spin; d > 0 {
 			t := syscall.NsecToTimespec(int64(d))
 			syscall.Nanosleep(&t, nil)
 		}
-		for time.Since(begin) < takes {
+		for time.Now().Before(a.at) {
 		}
-		if last = (time.Time{}); len(queue) > 0 {
-			last = begin
-		}
-		close(done)
+		close(a.done)
 	}
 }

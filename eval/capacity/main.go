@@ -4,8 +4,9 @@
 // time (M/D/1). The share of requests that stay longer than a limit is known exactly, and so is the rate at which
 // it is 1 %.
 //
-//	go run ./capacity                20 searches, some 25 minutes
+//	go run ./capacity                20 searches, two at a time, some 30 minutes
 //	go run ./capacity -n 3           three
+//	go run ./capacity -takes 500us -limit 6ms -p 1    a faster service, on a quiet machine
 //	go run ./capacity -check         exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
@@ -23,6 +24,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno/eval/internal/program"
@@ -33,7 +35,7 @@ const programName = "eval/capacity"
 type options struct {
 	dyno, keep   string
 	check        bool
-	n            int
+	n, p         int
 	takes, limit time.Duration
 }
 
@@ -43,10 +45,11 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.IntVar(&o.n, "n", 20, "`number` of searches")
-	flag.DurationVar(&o.takes, "takes", 500*time.Microsecond, "service `time` of a request")
-	flag.DurationVar(&o.limit, "limit", 6*time.Millisecond, "`limit` of the p99")
+	flag.IntVar(&o.p, "p", 2, "`number` of searches at a time")
+	flag.DurationVar(&o.takes, "takes", 2*time.Millisecond, "service `time` of a request")
+	flag.DurationVar(&o.limit, "limit", 30*time.Millisecond, "`limit` of the p99")
 	flag.Parse()
-	if flag.NArg() > 0 || o.n < 1 || o.takes <= 0 || o.limit < 2*o.takes {
+	if flag.NArg() > 0 || o.n < 1 || o.p < 1 || o.takes <= 0 || o.limit < 2*o.takes {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -54,6 +57,8 @@ func main() {
 }
 
 func measure(ctx context.Context, o options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
 	defer os.RemoveAll(p.Temp)
 	if err != nil {
@@ -75,17 +80,24 @@ func measure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("service time %v, p99 < %v; a request takes %v around it\n\n", o.takes, o.limit, around.Round(time.Microsecond))
-	fmt.Println("| run | service time measured | true capacity | dyno capacity | interval | covers | error | time |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
-	covered, within, longest := 0, 0, time.Duration(0)
+	truth := capacity(o.takes.Seconds(), (o.limit - around).Seconds())
+	fmt.Printf("service time %v, p99 < %v; a request takes %v around it: true capacity %.1f/s; %d searches at a time\n\n", o.takes, o.limit, around.Round(time.Microsecond), truth, o.p)
+	fmt.Println("| run | answer | dyno capacity | interval | covers | error | time | windows | disturbed | steal |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
+	covered, within, none, longest := 0, 0, 0, time.Duration(0)
 	var errors []float64
-	for i := range o.n {
-		a, err := b.search(ctx, i+1)
-		if err != nil {
-			return err
+	for a := range b.searches(ctx) {
+		if a.err != nil {
+			cancel(a.err)
+			continue
 		}
-		truth := capacity(a.takes.Seconds(), (o.limit - around).Seconds())
+		longest = max(longest, a.took)
+		if a.Kind != "found" && a.Kind != "wide" {
+			none++
+			errors = append(errors, math.Inf(1))
+			fmt.Printf("| %d | %s | | | no | | %s\n", a.n, a.Kind, a.windows())
+			continue
+		}
 		covers, off := "no", a.Capacity/truth-1
 		if a.Lo <= truth && truth <= a.Hi {
 			covers = "yes"
@@ -94,15 +106,18 @@ func measure(ctx context.Context, o options) error {
 		if math.Abs(off) <= 0.03 {
 			within++
 		}
-		errors, longest = append(errors, math.Abs(off)), max(longest, a.took)
-		fmt.Printf("| %d | %.1f µs | %.1f/s | %.1f/s | %.1f to %.1f | %s | %+.1f %% | %.0f s |\n",
-			i+1, a.takes.Seconds()*1e6, truth, a.Capacity, a.Lo, a.Hi, covers, 100*off, a.took.Seconds())
+		errors = append(errors, math.Abs(off))
+		fmt.Printf("| %d | %s | %.1f/s | %.1f to %.1f | %s | %+.1f %% | %s\n", a.n, a.Kind, a.Capacity, a.Lo, a.Hi, covers, 100*off, a.windows())
+	}
+	if len(errors) < o.n {
+		return context.Cause(ctx)
 	}
 	slices.Sort(errors)
-	fmt.Printf("\nmedian error %.1f %%, within 3 %% in %d of %d, longest search %.0f s\n\n", 100*errors[len(errors)/2], within, o.n, longest.Seconds())
+	median := errors[len(errors)/2]
+	fmt.Printf("\nmedian error %.1f %%, within 3 %% in %d of %d, no interval in %d, longest search %.0f s\n\n", 100*median, within, o.n, none, longest.Seconds())
 	goals := program.Goals{W: os.Stdout, Width: 60}
 	goals.Judge("the interval covers the truth in at least 18 of 20", fmt.Sprintf("%d of %d", covered, o.n), covered*20 >= 18*o.n)
-	goals.Judge("the median error is at most 3 %", fmt.Sprintf("%.1f %%", 100*errors[len(errors)/2]), errors[len(errors)/2] <= 0.03)
+	goals.Judge("the median error is at most 3 %", fmt.Sprintf("%.1f %%", 100*median), median <= 0.03)
 	return goals.Conclude(o.check)
 }
 
@@ -112,23 +127,63 @@ type bench struct {
 }
 
 type answer struct {
+	Kind     string  `json:"answer"`
 	Capacity float64 `json:"capacity/s"`
 	Lo, Hi   float64
-	took     time.Duration
-	takes    time.Duration // service time, as the service measured it
+	Windows  []struct {
+		LeftOut bool    `json:"left_out"`
+		Steal   float64 `json:"steal-frac"`
+	}
+
+	n    int
+	took time.Duration
+	err  error
+}
+
+// windows says how disturbed a search was.
+func (a *answer) windows() string {
+	left, steal := 0, []float64{0}
+	for _, w := range a.Windows {
+		if w.LeftOut {
+			left++
+		}
+		steal = append(steal, w.Steal)
+	}
+	slices.Sort(steal)
+	return fmt.Sprintf("%.0f s | %d | %d | %.1f %% |", a.took.Seconds(), len(a.Windows), left, 100*steal[len(steal)/2])
+}
+
+// searches runs all searches, and gives their answers as they come.
+func (b *bench) searches(ctx context.Context) <-chan answer {
+	answers, numbers := make(chan answer), make(chan int, b.n)
+	for i := range b.n {
+		numbers <- i + 1
+	}
+	close(numbers)
+	var group sync.WaitGroup
+	for range b.p {
+		group.Go(func() {
+			for n := range numbers {
+				a, err := b.search(ctx, n)
+				if a.n, a.err = n, err; ctx.Err() != nil {
+					return
+				}
+				answers <- a
+			}
+		})
+	}
+	go func() { group.Wait(); close(answers) }()
+	return answers
 }
 
 // search runs dyno capacity once.
 func (b *bench) search(ctx context.Context, n int) (a answer, err error) {
-	out, stats := filepath.Join(b.dir, fmt.Sprintf("run-%02d", n)), filepath.Join(b.dir, fmt.Sprintf("stats-%02d", n))
+	out := filepath.Join(b.dir, fmt.Sprintf("run-%02d", n))
 	if err := os.RemoveAll(out); err != nil {
 		return a, err
 	}
-	if err := os.WriteFile(stats, nil, 0o666); err != nil {
-		return a, err
-	}
 	cmd := exec.CommandContext(ctx, b.dyno, "capacity", b.service, "--slo", fmt.Sprintf("p99 < %v", b.limit), "--out", out, "--seed", fmt.Sprint(n),
-		"--env", "TAKES="+b.takes.String(), "--env", "STATS="+stats, "--", "-addr", "{{.Addr}}")
+		"--env", "TAKES="+b.takes.String(), "--", "-addr", "{{.Addr}}")
 	var text strings.Builder
 	cmd.Stderr = &text
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -137,7 +192,7 @@ func (b *bench) search(ctx context.Context, n int) (a answer, err error) {
 	if err := cmd.Run(); err != nil {
 		return a, fmt.Errorf("dyno capacity: %w: %s", err, program.LastLine(text.String()))
 	}
-	a.took = time.Since(began)
+	took := time.Since(began)
 	var doc struct{ Settings []answer }
 	data, err := os.ReadFile(filepath.Join(out, "capacity.json"))
 	if err == nil {
@@ -146,38 +201,16 @@ func (b *bench) search(ctx context.Context, n int) (a answer, err error) {
 	if err != nil || len(doc.Settings) != 1 {
 		return a, fmt.Errorf("capacity.json: %v", err)
 	}
-	took := a.took
 	a = doc.Settings[0]
 	a.took = took
-	a.takes, err = measured(stats)
-	return a, err
-}
-
-// measured is the mean service time of all launches.
-func measured(stats string) (time.Duration, error) {
-	data, err := os.ReadFile(stats)
-	if err != nil {
-		return 0, err
-	}
-	var n, sum int64
-	for line := range strings.Lines(string(data)) {
-		var k, s int64
-		if _, err := fmt.Sscan(line, &k, &s); err != nil {
-			return 0, fmt.Errorf("%s: %w", stats, err)
-		}
-		n, sum = n+k, sum+s
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("%s: the service measured nothing", stats)
-	}
-	return time.Duration(sum / n), nil
+	return a, nil
 }
 
 // around is how much longer a request takes than its service time, one at a time.
 func (b *bench) around(ctx context.Context) (time.Duration, error) {
 	const addr = "127.0.0.1:39717"
 	cmd := exec.CommandContext(ctx, b.service, "-addr", addr)
-	cmd.Env = append(os.Environ(), "TAKES="+b.takes.String(), "STATS="+os.DevNull)
+	cmd.Env = append(os.Environ(), "TAKES="+b.takes.String())
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}

@@ -16,9 +16,6 @@ import (
 	"time"
 )
 
-// spin is how long before it an answer is waited for without sleeping: the kernel wakes a thread about so late.
-const spin = 150 * time.Microsecond
-
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to serve")
 	flag.Parse()
@@ -65,11 +62,9 @@ func (q *queue) enter() chan struct{} {
 func (q *queue) serve() {
 	runtime.LockOSThread()
 	for a := range q.answers {
-		if d := time.Until(a.at) - spin; d > 0 {
+		if d := time.Until(a.at); d > 0 { // time.Sleep is less exact
 			t := syscall.NsecToTimespec(int64(d))
 			syscall.Nanosleep(&t, nil)
-		}
-		for time.Now().Before(a.at) {
 		}
 		close(a.done)
 	}

@@ -1,6 +1,10 @@
 package kernel
 
 import (
+	"os"
+	"slices"
+	"strconv"
+
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
@@ -11,7 +15,7 @@ import (
 type noise struct {
 	all    procfs.CPUStat // of /proc/stat, all CPUs
 	own    float64
-	beside map[int]float64 // of the subjects beside, by process
+	beside map[int]float64 // of processes that do not disturb, by process
 }
 
 // Above these shares of the machine's CPU time there is a warning; not in windows below
@@ -22,7 +26,8 @@ const (
 	noiseLeast  = 0.5
 )
 
-// readNoise leaves out those beside that have ended.
+// readNoise leaves out those beside that have ended. Processes of policy SCHED_IDLE count as beside: they run only
+// where nothing else wants to (sched(7)).
 func readNoise(beside []int) (noise, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -37,7 +42,7 @@ func readNoise(beside []int) (noise, error) {
 		return noise{}, err
 	}
 	n := noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, map[int]float64{}}
-	for _, pid := range beside {
+	for _, pid := range slices.Concat(beside, idlers()) {
 		if cpu, err := CPU(pid); err == nil {
 			n.beside[pid] = cpu
 		}
@@ -45,8 +50,21 @@ func readNoise(beside []int) (noise, error) {
 	return n, nil
 }
 
+// idlers are the processes of policy SCHED_IDLE.
+func idlers() (pids []int) {
+	names, _ := os.ReadDir(procfs.DefaultMountPoint)
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n.Name()); err == nil {
+			if a, err := unix.SchedGetAttr(pid, 0); err == nil && a.Policy == unix.SCHED_IDLE {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
 // since says what disturbed a window in which the subject used so many CPU seconds.
-// Those beside it disturb no turn of its own.
+// The subjects beside it disturb no turn of its own.
 //
 // Time in interrupts counts for no process: most is the network's, on behalf of subject and
 // load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's

@@ -185,6 +185,29 @@ func TestNoise(t *testing.T) {
 	if n, err := readNoise([]int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
+	idler := exec.Command("sleep", "60")
+	if err := idler.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { idler.Process.Kill(); idler.Wait() }()
+	pid := idler.Process.Pid
+	if _, ok := must(readNoise(nil)).beside[pid]; ok {
+		t.Error("an ordinary process is beside")
+	}
+	idle := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+	if err := unix.SchedSetAttr(pid, &idle, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := must(readNoise(nil)).beside[pid]; !ok {
+		t.Error("a process that runs only where nothing else wants to is not beside")
+	}
+}
+
+func must(n noise, err error) noise {
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 const (

@@ -21,10 +21,12 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/cluster/conform"
 	"github.com/dynolab/dyno/subject/guard"
@@ -117,7 +119,8 @@ type trying struct {
 	err     error
 }
 
-func try(t *testing.T, e *dyno.Experiment) (got trying) {
+// try runs an experiment. meanwhile is called once, when the first second of load is over; nil is nothing.
+func try(t *testing.T, e *dyno.Experiment, meanwhile func()) (got trying) {
 	t.Helper()
 	if err := lab.Check(e); err != nil {
 		t.Fatal(err)
@@ -129,9 +132,17 @@ func try(t *testing.T, e *dyno.Experiment) (got trying) {
 			got.told = time.Now()
 		}
 	}
+	var once sync.Once
+	var busy sync.WaitGroup
+	l.Second = func(*dyno.Trial, *hist.Histogram, time.Duration, time.Duration) {
+		if meanwhile != nil {
+			once.Do(func() { busy.Go(meanwhile) })
+		}
+	}
 	if got.err = l.PrepareAll(t.Context(), e); got.err == nil {
 		got.err = l.Run(t.Context(), e, func(r *dyno.Result) error { got.results = append(got.results, r); return nil })
 	}
+	busy.Wait()
 	if alike := (*lab.AlikeError)(nil); errors.As(got.err, &alike) {
 		got.err = nil
 	}
@@ -164,22 +175,22 @@ func (got trying) fails(t *testing.T, words ...string) {
 func TestOutOfMemory(t *testing.T) {
 	e := experiment(10, "/grow?mb=8")
 	e.Limits.Memory = 64 << 20
-	try(t, e).fails(t, "OOMKilled", "limit of 64 MiB", "GOMEMLIMIT=57MiB")
+	try(t, e, nil).fails(t, "OOMKilled", "limit of 64 MiB", "GOMEMLIMIT=57MiB")
 }
 
 func TestNoRoom(t *testing.T) {
 	e := experiment(1, "/")
 	e.Limits.Memory = 1 << 40
-	try(t, e).fails(t, "no node has room", "Insufficient memory")
+	try(t, e, nil).fails(t, "no node has room", "Insufficient memory")
 }
 
 func TestNoImage(t *testing.T) {
 	e := experiment(1, "/")
 	e.Subject.Image = "localhost:1/there-is-none:v1"
-	try(t, e).fails(t, "there-is-none:v1", "dyno image makes one")
+	try(t, e, nil).fails(t, "there-is-none:v1", "dyno image makes one")
 	e = experiment(1, "/")
 	e.On.Kubernetes.Image = "localhost:1/no-dyno:v1"
-	try(t, e).fails(t, "agents", "no-dyno:v1")
+	try(t, e, nil).fails(t, "agents", "no-dyno:v1")
 }
 
 func TestQuota(t *testing.T) {
@@ -191,14 +202,14 @@ func TestQuota(t *testing.T) {
 		{"pods=2", []string{"quota of namespace", "exceeded quota"}},
 	} {
 		admin(t, "", "-n", namespace, "create", "quota", "few", "--hard", c.quota)
-		try(t, experiment(1, "/")).fails(t, c.words...)
+		try(t, experiment(1, "/"), nil).fails(t, c.words...)
 		admin(t, "", "-n", namespace, "delete", "quota", "few")
 	}
 }
 
 func TestPermission(t *testing.T) {
 	admin(t, "", "-n", namespace, "patch", "role", "dyno", "--type=json", "-p", `[{"op":"replace","path":"/rules/3/verbs","value":["get"]}]`)
-	got := try(t, experiment(1, "/"))
+	got := try(t, experiment(1, "/"), nil)
 	admin(t, "", "-n", namespace, "patch", "role", "dyno", "--type=json", "-p", `[{"op":"replace","path":"/rules/3/verbs","value":["create","get","delete"]}]`)
 	got.fails(t, "create job", "not allowed", "deploy/role.yaml")
 }
@@ -206,12 +217,11 @@ func TestPermission(t *testing.T) {
 // A trial whose agent is killed is void within seconds, and succeeds with new agents.
 func TestKilledAgent(t *testing.T) {
 	var killed time.Time
-	time.AfterFunc(6*time.Second, func() {
+	got := try(t, experiment(6, "/"), func() {
 		name := strings.Fields(admin(t, "", "-n", namespace, "get", "pods", "-l", roleLabel+"="+roleAgent, "-o", "name"))[0]
 		killed = time.Now()
 		admin(t, "", "-n", namespace, "delete", "--grace-period=0", "--force", name)
 	})
-	got := try(t, experiment(6, "/"))
 	if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], "was lost") {
 		t.Fatalf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
 	}
@@ -230,15 +240,14 @@ func TestCutLink(t *testing.T) {
 	}
 	for _, c := range []struct{ subjects, lost string }{{"kubelab-1", "agent "}, {"kubelab-2", "kubelab-2"}} {
 		var cut time.Time
-		time.AfterFunc(7*time.Second, func() {
+		e := experiment(6, "/")
+		e.On.Kubernetes.Nodes = []string{c.subjects}
+		got := try(t, e, func() {
 			cut = time.Now()
 			script("cut")
 			time.Sleep(6 * time.Second)
 			script("mend")
 		})
-		e := experiment(6, "/")
-		e.On.Kubernetes.Nodes = []string{c.subjects}
-		got := try(t, e)
 		if got.err != nil || len(got.void) == 0 || got.results[0].Err != "" || !strings.Contains(got.void[0], c.lost) {
 			t.Fatalf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
 		}
@@ -259,9 +268,14 @@ func TestKilledCoordinator(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(8 * time.Second)
-	if pods := admin(t, "", "-n", namespace, "get", "pods", "-l", managedBy+"=dyno", "-o", "name"); strings.Count(pods, "\n") != 3 {
-		t.Errorf("pods before: %q\n%s", pods, said.String())
+	for end := time.Now().Add(time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		pods := admin(t, "", "-n", namespace, "get", "pods", "-l", managedBy+"=dyno", "-o", "name")
+		if strings.Count(pods, "\n") == 3 {
+			break
+		} else if time.Now().After(end) {
+			t.Errorf("pods before: %q\n%s", pods, said.String())
+			break
+		}
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
@@ -296,7 +310,7 @@ spec:
 	e := experiment(1, "/env?name=GOGC&want=37")
 	e.Subject = dyno.Subject{Deployment: "argus"}
 	e.Factors = dyno.Factors{{Name: "GOGC", Levels: []string{"37"}}}
-	got := try(t, e)
+	got := try(t, e, nil)
 	if got.err != nil || got.results[0].Err != "" {
 		t.Fatalf("%v, %q", got.err, got.results[0].Err)
 	}

@@ -40,7 +40,7 @@ func (s *Search) Answer() Answer {
 	case lo == 0:
 		return Answer{Kind: AtMost, Rate: hi, Hi: hi, Binding: s.Binding()}
 	case math.IsInf(hi, 1):
-		limited := slices.ContainsFunc(s.used, func(w Window) bool { return w.Limited })
+		limited := s.generator() < lo*near || s.used[len(s.used)-1].Limited
 		return Answer{Kind: AtLeast, Rate: lo, Lo: lo, Hi: hi, Limited: limited}
 	}
 	a := Answer{Kind: Found, Binding: s.Binding(), Lo: math.Inf(1), Hi: math.Inf(1), Rate: s.binding().capacity}

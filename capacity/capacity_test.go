@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,6 +92,11 @@ func TestLateOnce(t *testing.T) {
 	if a := s.Answer(); a.Kind != Found || math.Abs(a.Rate/3000-1) > 0.03 {
 		t.Errorf("%+v", a)
 	}
+	s.Windows = slices.DeleteFunc(s.Windows, func(w Window) bool { return w.Rate > 3000 })
+	s.Add(s.Windows[0], time.Second)
+	if a := s.Answer(); a.Kind != AtLeast || a.Limited {
+		t.Errorf("where all others held: %+v", a)
+	}
 }
 
 // A window in which the machine was disturbed is left out and measured again, for as long again as the search may take.
@@ -131,17 +137,21 @@ func TestRestless(t *testing.T) {
 	}
 }
 
-// No rate above the highest is tried.
+// The highest rate is tried, and no rate above it.
 func TestMost(t *testing.T) {
-	hold := step(1, func(int) float64 { return 1e9 })
-	s := run(Problem{Objectives: objective(t, "p99 < 30ms"), From: 100, Most: 2000, Precision: 0.03, Within: time.Minute}, func(rate float64) Window {
-		if rate > 2000 {
-			t.Errorf("%g/s was tried", rate)
+	for _, most := range []float64{2000, 1234.56, 100} {
+		for name, at := range map[string]float64{"holds": 1e9, "breaks there": most * 0.97} {
+			at, tried := step(1, func(int) float64 { return at }), 0.0
+			s := run(Problem{Objectives: objective(t, "failures < 1%"), From: 100, Most: most, Precision: 0.03, Within: time.Minute}, func(rate float64) Window {
+				tried = max(tried, rate)
+				return at(rate)
+			})
+			a := s.Answer()
+			if name == "holds" && (a.Kind != AtLeast || a.Rate != most || a.Limited || len(s.Windows) > 5) ||
+				name != "holds" && !(a.known() && a.Lo <= most*0.97 && a.Hi >= most*0.97) || tried != most {
+				t.Errorf("%s, at most %g: %+v, up to %g/s, %d windows", name, most, a, tried, len(s.Windows))
+			}
 		}
-		return hold(rate)
-	})
-	if a := s.Answer(); a.Kind != AtLeast || a.Limited || a.Rate < 1800 {
-		t.Errorf("%+v", a)
 	}
 }
 

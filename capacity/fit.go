@@ -184,6 +184,7 @@ func (f *fit) estimate() {
 		_, f.slope = f.deviance(points, c)
 		df = f.disperse(points, c)
 	}
+	c, _ = f.least(points, c-0.02, c+0.02) // steps of 0.1 %
 	d, slope := f.deviance(points, c)
 	f.slope = slope
 	f.capacity = math.Exp(c)

@@ -46,8 +46,8 @@ func (s *Search) Restless() bool {
 	return n > fewWindows && 2*n > len(s.Windows)
 }
 
-// LeftOut reports whether a window does not count, as something disturbed the machine. A generator that was late then
-// says nothing of the generator either.
+// LeftOut reports whether a window does not count, as something disturbed the machine. A late generator on a disturbed
+// machine does not show the generator's limit, so such a window never counts.
 func (s *Search) LeftOut(w Window) bool { return w.Disturbed && (w.Limited || !s.Restless()) }
 
 // within is the most time for the search. Windows that are left out are measured again, and may take as much time again.
@@ -129,7 +129,7 @@ func (s *Search) next() (rate float64, fine bool) {
 	if rate, ok := s.again(); ok && rough {
 		return rate, false
 	}
-	limit, flat, low := s.limit(), false, 0.0
+	limit, flat, low := s.generator(), false, 0.0
 	if lo == 0 {
 		flat, low = s.Flat()
 	}
@@ -140,7 +140,7 @@ func (s *Search) next() (rate float64, fine bool) {
 		return low, false
 	case lo == 0 && hi == 0: // all were limited
 		return limit / 4, false
-	case math.IsInf(hi, 1) && limit < lo*1.1:
+	case math.IsInf(hi, 1) && (limit < lo*near || s.Most > 0 && lo >= s.Most*highest):
 		return 0, false // at least lo
 	case math.IsInf(hi, 1) && lo*s.growth() >= limit*0.99:
 		return math.Sqrt(lo * limit), false
@@ -170,12 +170,10 @@ func (s *Search) growth() float64 {
 	return 4
 }
 
-// limit is the lowest rate that cannot be tried: the generator was late at it twice, and on time at no higher one.
-func (s *Search) limit() float64 {
+// generator is the lowest rate that the generator cannot send: it was late at it twice, and on time at no higher one;
+// +Inf if there is none.
+func (s *Search) generator() float64 {
 	limit := math.Inf(1)
-	if s.Most > 0 {
-		limit = s.Most * 1.0001
-	}
 	onTime := s.onTime()
 	for i, w := range s.used {
 		for _, v := range s.used[:i] {
@@ -193,7 +191,7 @@ func (s *Search) Held(w *Window) bool { return !w.Behind && s.holds(w.Whole) }
 // Bracket returns the rates between which the capacity lies: the split against which the fewest windows vote.
 // lo is 0, or hi +Inf, if no window is on that side.
 func (s *Search) Bracket() (lo, hi float64) {
-	fewest := math.Inf(1)
+	leastVotes := math.Inf(1)
 	try := func(split float64) {
 		against, below, above := 0.0, 0.0, math.Inf(1)
 		for i := range s.used {
@@ -212,8 +210,8 @@ func (s *Search) Bracket() (lo, hi float64) {
 				}
 			}
 		}
-		if against <= fewest { // the later splits are higher: in doubt up
-			fewest, lo, hi = against, below, above
+		if against <= leastVotes { // the later splits are higher: in doubt up
+			leastVotes, lo, hi = against, below, above
 		}
 	}
 	try(0)
@@ -281,24 +279,38 @@ func (s *Search) refine(f *fit, lo, hi float64) float64 {
 		}
 	}
 	rate := c * math.Exp(-math.Copysign(d, side))
-	if limit := s.limit(); rate >= limit {
+	if rate >= s.generator() {
 		rate = c * math.Exp(-d)
 	}
 	return rate
 }
 
-// distinct rounds a rate to one that has not been measured.
+// distinct rounds a rate to one that has not been measured, and may be.
 func (s *Search) distinct(rate float64) float64 {
 	if rate < least || math.IsInf(rate, 1) {
 		return 0
 	}
 	digit := math.Pow(10, math.Floor(math.Log10(rate))-2)
 	rate = math.Round(rate/digit) * digit
-	for digit /= 10; s.measured(rate); {
-		rate += digit
+	digit /= 10
+	step := digit
+	if s.Most > 0 && rate >= s.Most*highest {
+		rate, step = s.Most, -digit
+	}
+	for s.measured(rate) {
+		rate += step
+	}
+	if rate == s.Most {
+		return rate
 	}
 	return math.Round(rate/digit) * digit
 }
+
+// near is by which factor the generator's limit may be above the highest rate that held when the search ends.
+const near = 1.1
+
+// highest is the share of the highest rate from which on it is reached.
+const highest = 0.99
 
 func (s *Search) measured(rate float64) bool {
 	for _, w := range s.Windows {

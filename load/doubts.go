@@ -15,6 +15,7 @@ const (
 	leastRate    = 0.99
 	mostLateness = time.Millisecond
 	mostWaited   = 0.01
+	mostStrayed  = 0.01
 	mostOfTurn   = 0.1 // of a turn by the clock that p99 may take: doc/method/turns.md, "Open loads in turns"
 )
 
@@ -23,6 +24,9 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	rec.WarnOfFailures()
 	if len(sum.asides) > 0 {
 		rec.Warnings.Add(dyno.WarnOtherFailures, "requests outside the measurement failed: %s", causes(sum.asides, nil))
+	}
+	if r.unclosed != "" {
+		rec.Warnings.Add(dyno.WarnOtherFailures, "the load's program: %s", r.unclosed)
 	}
 	if sum.redirects > 0 {
 		rec.Warnings.Add(dyno.WarnRedirects, "%d answers were redirects (status 3xx); dyno counts them as success and does not follow them (consider: the path that they lead to)", sum.redirects)
@@ -101,6 +105,9 @@ func (r *runner) unsentText(n int64) string {
 
 // doubtTurns is about turns by the clock.
 func (r *runner) doubtTurns(rec *Record) {
+	if share := float64(r.strayed) / float64(rec.Requests); share > mostStrayed {
+		rec.Warnings.Add(dyno.WarnTurns, "%.1f %% of the requests were later steps that began in the turns of other settings, as a load's program does not wait for its own (consider: --alone)", 100*share)
+	}
 	p99, turn, cure := rec.Latency.Quantile(0.99), r.slot, "a longer --turn, or --alone"
 	if turn == 0 || float64(p99) <= mostOfTurn*float64(turn) {
 		return

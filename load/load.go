@@ -107,6 +107,8 @@ type runner struct {
 	warmTook    atomic.Int64  // what they took together, in nanoseconds
 	tickets     atomic.Int64  // closed load of so many requests in all: those left
 	unsent      int64         // open load
+	unclosed    string        // why a client of the load's program did not close
+	strayed     int64         // later steps of a program's requests that began outside of the run's turns
 	twice       int64         // requests of the window that were sent again
 	start       time.Duration // of the window, where Options.At has it
 	startedLate time.Duration // how much later it began
@@ -342,7 +344,9 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 
 func (r *runner) tearDown(ctx context.Context) error {
 	if r.distant != nil {
-		return r.distant.Close(ctx)
+		var err error
+		r.unclosed, err = r.distant.Close(ctx)
+		return err
 	}
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.once(ctx, c, r.scenario.Teardown, false) })
 }

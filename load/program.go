@@ -27,7 +27,8 @@ type distant struct {
 	steps    map[uint16]*scenario.Step // by number; a mark's has marked in it
 	kinds    map[uint16]*outcome       // the failure and its example, by number
 	measured bool
-	failed   chan error // why the load ends early; holds one
+	failed   chan error    // why the load ends early; holds one
+	cut      time.Duration // when it was ended early; 0: it was not
 }
 
 // marked is set in the number of a step that is a mark.
@@ -136,6 +137,9 @@ func (d *distant) record(m *frames.Record) {
 	case m.Flags&frames.Mark != 0:
 		d.shard.add(d.clients[i], s, due{at: m.Due}, &o)
 	default:
+		if m.Flags&frames.Follows != 0 && r.turn.Next(m.Due) != m.Due {
+			r.strayed++
+		}
 		if err := r.note(d.clients[i], s, due{m.Due, m.Free, m.Flags&frames.Follows != 0}, &o); err != nil {
 			d.end(err)
 		}
@@ -187,7 +191,7 @@ func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp ti
 		}
 	})
 	if measured && over.Valid {
-		r.unsent = f.due(r.now()) - over.Taken
+		r.unsent = f.due(cmp.Or(d.cut, r.now())) - over.Taken
 	}
 	return err
 }
@@ -235,6 +239,7 @@ func (d *distant) await(ctx context.Context, attend func(context.Context)) (over
 	defer func() { end(nil); <-watched }()
 	if over, err = d.Over(ended); err != nil && ended.Err() != nil {
 		why := err
+		d.cut = r.now()
 		d.Stop(true)
 		wait, stop := context.WithTimeout(context.WithoutCancel(ctx), mostParting)
 		defer stop()

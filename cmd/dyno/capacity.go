@@ -56,7 +56,10 @@ or --arrival says constant. The search ends when the interval is ±3% (--precisi
 3 minutes for each setting (--within, for all of them together).
 
 Several settings (--vary) are searched at the same time, one window of each in turn. If the
-generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far.`,
+generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far.
+
+Of a load of several steps, the rate is that of sessions, and the objective is about the
+requests of all steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := written(cmd, &p, args)
@@ -155,6 +158,10 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
 	}
 	s.negligible = float64(*e.Resolved().Negligible)
+	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") {
+		s.notes = append(s.notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
+		e.Load.Concurrency = 0
+	}
 	s.plan = s.common(e)
 	return s, nil
 }
@@ -188,7 +195,7 @@ func (s *search) objectives(e *dyno.Experiment) error {
 
 // rate is that of a flag, or its default.
 func (s *search) rate(name, text string, plan dyno.Rate, otherwise string) (float64, error) {
-	if text == "" && plan.Open() {
+	if text == "" && plan.Open() && plan[0].From >= 1 {
 		return plan[0].From, nil
 	}
 	if text == "" {

@@ -142,12 +142,15 @@ func (s *search) tell(i int, w capacity.Window, r *dyno.Result) {
 // to its end.
 func (s *search) conclude(failed error) error {
 	if s.trials == 0 || !slices.ContainsFunc(s.searches, func(x *capacity.Search) bool { return len(x.Windows) > 0 }) {
-		return nil // which failed says
+		if failed == nil {
+			return errors.New("no window was measured")
+		}
+		return nil
 	}
 	r := &knee.Report{
 		Problem: s.problem, Settings: s.settings, Searches: s.searches, Negligible: s.negligible,
 		Name: s.plan.Name, Dyno: version(), Made: time.Now(), Dir: s.dir.Path, Arrival: s.plan.Load.Arrival,
-		Interrupted: failed != nil, Notes: s.notes,
+		Sessions: s.plan.Load.Session(), Interrupted: failed != nil, Notes: s.notes,
 	}
 	err := s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) })
 	_, unread, unwritten := readAndWrite(s.dir)

@@ -4,9 +4,8 @@
 // time (M/D/1). The share of requests that stay longer than a limit is known exactly, and so is the rate at which
 // it is 1 %.
 //
-//	go run ./capacity                20 searches, two at a time, some 30 minutes
+//	go run ./capacity                20 searches, some 40 minutes
 //	go run ./capacity -n 3           three
-//	go run ./capacity -takes 500us -limit 6ms -p 1    a faster service, on a quiet machine
 //	go run ./capacity -check         exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
@@ -35,7 +34,7 @@ const programName = "eval/capacity"
 type options struct {
 	dyno, keep   string
 	check        bool
-	n, p         int
+	n, p, first  int
 	takes, limit time.Duration
 }
 
@@ -45,9 +44,10 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.IntVar(&o.n, "n", 20, "`number` of searches")
-	flag.IntVar(&o.p, "p", 2, "`number` of searches at a time")
-	flag.DurationVar(&o.takes, "takes", 2*time.Millisecond, "service `time` of a request")
-	flag.DurationVar(&o.limit, "limit", 30*time.Millisecond, "`limit` of the p99")
+	flag.IntVar(&o.first, "first", 1, "`number` of the first search, which seeds it: a campaign may be made in parts")
+	flag.IntVar(&o.p, "p", 1, "`number` of searches at a time")
+	flag.DurationVar(&o.takes, "takes", time.Millisecond, "service `time` of a request")
+	flag.DurationVar(&o.limit, "limit", 12*time.Millisecond, "`limit` of the p99")
 	flag.Parse()
 	if flag.NArg() > 0 || o.n < 1 || o.p < 1 || o.takes <= 0 || o.limit < 2*o.takes {
 		flag.Usage()
@@ -157,7 +157,7 @@ func (a *answer) windows() string {
 func (b *bench) searches(ctx context.Context) <-chan answer {
 	answers, numbers := make(chan answer), make(chan int, b.n)
 	for i := range b.n {
-		numbers <- i + 1
+		numbers <- b.first + i
 	}
 	close(numbers)
 	var group sync.WaitGroup

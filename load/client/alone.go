@@ -16,9 +16,13 @@ import (
 // alone sends one request to the URL that is the last argument, and prints what became of it: so a load
 // can be tried without a measurement.
 func alone(open Opener) error {
-	u, err := url.Parse(os.Args[len(os.Args)-1])
-	if len(os.Args) < 2 || err != nil || u.Host == "" {
+	last := os.Args[len(os.Args)-1]
+	u, err := url.Parse(last)
+	if len(os.Args) < 2 {
 		return errors.New("this program is a load for dyno (consider: dyno load --load-program ./dir URL, or its path with a URL, which sends one request)")
+	}
+	if err != nil || u.Host == "" {
+		return fmt.Errorf("the last argument, %q, is no URL (want for example http://127.0.0.1:8080)", last)
 	}
 	p := &program{open: open, host: u.Host, zero: time.Now()}
 	p.hello = frames.Hello{Base: u.Scheme + "://" + u.Host, Timeout: 30 * time.Second}

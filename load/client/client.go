@@ -26,12 +26,12 @@ import (
 
 // A Client sends requests, one at a time. It is usually one connection.
 type Client interface {
-	// Do sends one request and returns when it is answered, or fails. Its time is that of the request;
-	// what it prepares for later requests belongs into the function that opens the client, or is part
-	// of the time. Do must return soon after ctx ends, which is at the request's time limit, or when
-	// the load is ended early. dyno counts equal errors together: see [Kind].
+	// Do sends one request and returns when it is answered, or fails. All that it does counts as the
+	// request's time: prepare in the function that opens the client. Do must return soon after ctx ends,
+	// which is at the request's time limit, or when the load is ended early. dyno counts equal errors
+	// together: see [Kind].
 	Do(ctx context.Context, r *Request) error
-	// Close ends the client. No request is under way.
+	// Close ends the client. No request is under way. Its error is a warning of the trial.
 	Close() error
 }
 

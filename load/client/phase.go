@@ -64,7 +64,8 @@ func (ph *phase) play() {
 	p.send(frames.JSON(frames.KindPhase, frames.Over{Valid: true, Taken: ph.begun.Load(), CPU: cpu.Time() - began}))
 }
 
-// hold counts a token as a request under way: its effect is in the load's turn. Its client's call still is.
+// hold counts a token as a request under way, so that the load's turn lasts until it is done. It is called while the
+// request of Do is under way, too.
 func (ph *phase) hold() {
 	ph.pending.Add(1)
 	if !ph.Open {
@@ -82,7 +83,7 @@ func (ph *phase) release() {
 // stop lets nothing begin any more, and may cancel what is under way.
 func (ph *phase) stop(cancel bool) {
 	ph.gate.stop()
-	ph.due.stop()
+	ph.due.Drop()
 	if cancel {
 		ph.cancel()
 	}
@@ -180,15 +181,8 @@ func (d *dues) ClaimBy(now time.Duration) (pace.Due, bool) {
 	return due, true
 }
 
-// Drop implements [pace.Schedule].
+// Drop implements [pace.Schedule]: nothing is claimed any more.
 func (d *dues) Drop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.times, d.ended = nil, true
-}
-
-// stop lets nothing be claimed any more.
-func (d *dues) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.times, d.ended = nil, true

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -44,6 +45,9 @@ func (p *program) newPlayer(i int) *player {
 func (c *player) connect(ctx context.Context) (err error) {
 	h := &c.hello
 	c.client, err = c.program.open(ctx, Target{URL: h.Base, Addr: c.host, Client: c.number, Index: h.Index, Of: max(h.Of, 1), Seed: h.Seed, Open: h.Open})
+	if err == nil && c.client == nil {
+		return errors.New("the function that opens a client returned none, and no error")
+	}
 	if err != nil {
 		c.client = nil
 	}
@@ -57,8 +61,7 @@ func (c *player) do(ph *phase, due time.Duration) (failed bool) {
 	c.calls++
 	sent := c.now()
 	if due < 0 {
-		due = sent
-		c.free.At = sent
+		due, c.free.At = sent, sent
 	}
 	r.rec = frames.Record{Due: due, Free: c.free.At, Sent: sent, Client: uint32(c.number)}
 	ctx := &limited{parent: ph.ctx, until: time.Now().Add(c.hello.Timeout)}
@@ -73,9 +76,7 @@ func (c *player) do(ph *phase, due time.Duration) (failed bool) {
 	case err == nil && r.token != nil:
 		c.await(r, ph)
 	default:
-		if r.step == 0 {
-			r.step = c.name(frames.OneStep)
-		}
+		r.step = cmp.Or(r.step, c.unnamed(err))
 		r.end(done, err)
 	}
 	return err != nil
@@ -98,9 +99,7 @@ func (c *player) call(ctx context.Context, r *Request) error {
 // await lets a token end a request that Do has left to it.
 func (c *player) await(r *Request, ph *phase) {
 	t := r.token
-	if r.step == 0 {
-		r.step = c.name(frames.OneStep)
-	}
+	r.step = cmp.Or(r.step, c.unnamed(nil))
 	t.rec = r.rec
 	t.rec.Step, t.rec.In, t.rec.Out, t.rec.Messages = r.step, r.Received, r.Sent, uint32(min(r.Messages, 1<<32-1))
 	t.phase = ph
@@ -179,9 +178,19 @@ func (c *player) name(name string) uint16 {
 	n := c.steps[name]
 	if n == 0 {
 		n = c.number16(&c.names.steps, frames.MostSteps, name, frames.Name{Step: true})
-		c.steps[name] = n
+		if len(c.steps) <= frames.MostSteps { // as many as there are numbers; names may have no end
+			c.steps[name] = n
+		}
 	}
 	return n
+}
+
+// unnamed is the step of a request that named none: if it failed, it may not have come to its first one.
+func (c *player) unnamed(err error) uint16 {
+	if first := c.first.Load(); first != 0 && err != nil {
+		return uint16(first)
+	}
+	return c.name(frames.OneStep)
 }
 
 // kind is the number of a kind of error; 0: none.

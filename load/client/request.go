@@ -36,7 +36,9 @@ func (r *Request) Step(name string) {
 		panic("load/client: Step after Async, which belongs to the last step")
 	}
 	number := r.p.name(name)
-	if r.step != 0 {
+	if r.step == 0 {
+		r.p.first.CompareAndSwap(0, uint32(number))
+	} else {
 		now := r.p.now()
 		r.end(now, nil)
 		r.rec = frames.Record{Due: now, Free: now, Sent: now, Client: r.rec.Client, Flags: frames.Follows}

@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno/load/internal/frames"
@@ -37,7 +38,8 @@ type program struct {
 	phase   *phase
 	playing sync.Mutex // guards players
 	players []*player
-	last    error // of a program that runs alone
+	first   atomic.Uint32 // number of the step that a request named first; 0: none has
+	last    error         // of a program that runs alone
 	names   struct {
 		sync.Mutex
 		steps, kinds map[string]uint16

@@ -1,7 +1,8 @@
 // Package grpc makes the program that puts a plan's load.grpc on a service.
 //
 // The program is built on grpc-go, which is no dependency of dyno: dyno has its source, and the go command
-// builds it where it is needed, from modules that its proxy has. What it is to send is compiled into it.
+// builds it where it is needed, from modules that its proxy has. What it is to send is in a file that it reads when it
+// starts: it may be secret, and must not be in the go command's cache.
 package grpc
 
 import (

@@ -138,7 +138,7 @@ func (p *Program) dial(ctx context.Context, socket string) (err error) {
 		case <-time.After(redial):
 		}
 		if time.Now().After(until) {
-			return p.errorf("it has not called client.Main within %v (consider: what takes long where a client is opened)", patience)
+			return p.errorf("it has not called client.Main within %v (consider: do what takes long in the function that opens a client)", patience)
 		}
 	}
 }
@@ -203,20 +203,20 @@ func (p *Program) read(r io.Reader) {
 		var k frames.Kind
 		var err error
 		p.conn.SetReadDeadline(time.Now().Add(patience))
-		if k, buf, err = frames.Read(r, buf); err == nil {
-			err = p.take(k, buf)
-		}
+		k, buf, err = frames.Read(r, buf)
 		switch {
 		case err == nil:
-			continue
+			if p.err = p.take(k, buf); p.err == nil {
+				continue
+			}
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			p.err = p.errorf("it has said nothing for %v, though it should every %v: it hangs", patience, frames.Beat)
-		case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrUnexpectedEOF):
+		case errors.Is(err, frames.ErrFrame):
+			p.err = p.errorf("%w", err)
+		default: // one that ends with frames unread resets the connection
 			if p.err = p.ended(); p.err == nil {
 				p.err = p.errorf("it has closed its connection with dyno")
 			}
-		default:
-			p.err = err
 		}
 		p.conn.Close() // who sends does not wait for it
 		close(p.failed)
@@ -358,14 +358,11 @@ func (p *Program) Over(ctx context.Context) (over frames.Over, err error) {
 	return over, err
 }
 
-// Close closes the clients and lets the program end by itself. The error is of one that did not close.
-func (p *Program) Close(ctx context.Context) error {
+// Close closes the clients and lets the program end by itself. open is the error of a client that did not close.
+func (p *Program) Close(ctx context.Context) (open string, err error) {
 	p.send(frames.JSON(frames.KindClose, struct{}{}))
 	var reply frames.Reply
-	err := p.answer(ctx, frames.KindClose, &reply)
-	if err == nil && reply.Err != "" {
-		err = p.errorf("%s", reply.Err)
-	}
+	err = p.answer(ctx, frames.KindClose, &reply)
 	select {
 	case <-p.tree.Done:
 		if p.tree.Status != guard.StatusOK {
@@ -375,7 +372,7 @@ func (p *Program) Close(ctx context.Context) error {
 		err = cmp.Or(err, p.errorf("it has not ended %v after its clients (consider: what main does after client.Main)", parting))
 	case <-ctx.Done():
 	}
-	return err
+	return reply.Err, err
 }
 
 // Kill ends the program and all that it started, if it has not ended. No record is taken any more.

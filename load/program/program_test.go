@@ -117,6 +117,11 @@ func (c *tester) Do(ctx context.Context, r *client.Request) error {
 		if r.N%5 == 3 {
 			tok.Done(errors.New("early")) // before Do returns
 		}
+	case "early":
+		if r.N > 0 {
+			return errors.New("cannot")
+		}
+		r.Step("get")
 	case "later":
 		tok := r.Async()
 		time.AfterFunc(20*time.Millisecond, func() { tok.Done(nil) })
@@ -350,7 +355,7 @@ func TestFaults(t *testing.T) {
 		{"panics", closed, "Do panics: oops"},
 		{"ignores", closed, "its call has not returned 5s after the time limit of 200ms"},
 		{"dies", closed, "it ended (exit status 4)"},
-		{"cannot close", closed, "close client 0: not empty"},
+		{"dies", dyno.Load{Rate: dyno.PerSecond(100_000), Duration: 60 * second}, "it ended (exit status 4)"}, // with due times unread
 		{"fails", closed, "100 of 100 requests failed (100 %), more than the 1% that max_failures allows: most often cannot, such as cannot"},
 		{"obeys", closed, "most often timeout"},
 	} {
@@ -361,6 +366,22 @@ func TestFaults(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A client that does not close says nothing against what was measured.
+func TestUnclosed(t *testing.T) {
+	rec, err := run(t, t.Context(), "cannot close", dyno.Load{Concurrency: 2, Requests: 100}, load.Options{})
+	if err != nil || rec.Requests != 100 || !strings.Contains(strings.Join(rec.Warnings.Texts(), ""), "close client 0: not empty") {
+		t.Errorf("%+v, %v", rec, err)
+	}
+}
+
+// A request that fails before it names a step is of the step that others name first.
+func TestEarlyFailure(t *testing.T) {
+	rec, err := run(t, t.Context(), "early", dyno.Load{Concurrency: 1, Requests: 10, MaxFailures: all()}, load.Options{})
+	if err != nil || rec.Requests != 10 || rec.Failed != 9 || len(rec.Steps) > 0 && (len(rec.Steps) != 1 || rec.Steps[0].Label != "get") {
+		t.Errorf("%+v, %v", rec, err)
 	}
 }
 

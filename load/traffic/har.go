@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,7 +149,11 @@ func (e *entry) read() string {
 			e.body = form.Encode()
 		}
 	}
-	if e.body == "" && e.Request.BodySize > 0 {
+	sent := func(h Header) bool {
+		n, _ := strconv.Atoi(h.Value)
+		return strings.EqualFold(h.Name, "Content-Length") && n > 0
+	}
+	if e.body == "" && (e.Request.BodySize > 0 || slices.ContainsFunc(e.Request.Headers, sent)) {
 		return fmt.Sprintf(noBody, e.Request.Method)
 	}
 	return whyNot(e.Request.Method, u.Path, e.Response.Status, true)

@@ -26,6 +26,7 @@ type Report struct {
 	Made        time.Time
 	Dir         string // of the run
 	Arrival     string // constant or poisson
+	Sessions    bool   // a rate is of sessions, not of requests
 	Interrupted bool
 	Notes       []string
 }
@@ -47,6 +48,7 @@ type (
 		Made        time.Time   `json:"made"`
 		Name        string      `json:"name"`
 		Arrival     string      `json:"arrival"`
+		Sessions    bool        `json:"sessions,omitempty"`
 		Objectives  []objective `json:"objectives"`
 		Precision   float64     `json:"precision-frac"`
 		Settings    []setting   `json:"settings"`
@@ -100,7 +102,7 @@ type (
 // Document is capacity.json.
 func (r *Report) Document() any {
 	d := document{
-		Kind: "capacity", Schema: Schema, Dyno: r.Dyno, Made: r.Made, Name: r.Name, Arrival: r.Arrival,
+		Kind: "capacity", Schema: Schema, Dyno: r.Dyno, Made: r.Made, Name: r.Name, Arrival: r.Arrival, Sessions: r.Sessions,
 		Precision: r.Problem.Precision, Interrupted: r.Interrupted, Notes: r.Notes,
 	}
 	for _, o := range r.Problem.Objectives {

@@ -48,9 +48,10 @@ func Text(r *Report, o layout.Options) string {
 	if lines := r.drawn(answers, min(o.Columns(), 76)); lines != nil {
 		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
 	}
-	section(r.measured(answers, mostLines-aroundTable-strings.Count(b.String(), "\n")-2*len(slices.Concat(r.Notes, r.doubts()))))
+	notes := slices.Concat(r.Notes, r.doubts(answers))
+	section(r.measured(answers, mostLines-aroundTable-strings.Count(b.String(), "\n")-2*len(notes)))
 	b.WriteString("\n")
-	for _, n := range slices.Concat(r.Notes, r.doubts()) {
+	for _, n := range notes {
 		line(n)
 	}
 	line("All windows: dyno report " + r.Dir)
@@ -63,9 +64,12 @@ func (r *Report) first(answers []capacity.Answer) string {
 	for _, o := range r.Problem.Objectives {
 		at = append(at, o.String())
 	}
-	objectives := words.List(at)
+	objectives, of := words.List(at), "capacity"
+	if r.Sessions {
+		of = "capacity in sessions"
+	}
 	if len(answers) == 1 {
-		text := fmt.Sprintf("%s: capacity: %s at %s", r.Name, spell(answers[0]), objectives)
+		text := fmt.Sprintf("%s: %s: %s at %s", r.Name, of, spell(answers[0]), objectives)
 		if a := answers[0]; len(at) > 1 && (a.Kind == capacity.Found || a.Kind == capacity.Wide) {
 			text += "; binding: " + r.Problem.Objectives[a.Binding].Name
 		}
@@ -75,7 +79,7 @@ func (r *Report) first(answers []capacity.Answer) string {
 	for i, a := range answers {
 		each = append(each, layout.Label(r.Settings[i].String())+" "+spell(a))
 	}
-	return fmt.Sprintf("%s: capacity at %s: %s", r.Name, objectives, strings.Join(each, "; "))
+	return fmt.Sprintf("%s: %s at %s: %s", r.Name, of, objectives, strings.Join(each, "; "))
 }
 
 // spell is an answer in a few words.
@@ -114,7 +118,7 @@ func (r *Report) why(i int, a capacity.Answer) string {
 		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: %s.", of, percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), over)
 	case a.Kind == capacity.AtLeast && a.Limited:
 		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
-	case a.Kind == capacity.AtLeast && r.Problem.Most > 0 && lo*1.1 > r.Problem.Most:
+	case a.Kind == capacity.AtLeast && r.Problem.Most > 0 && lo >= 0.99*r.Problem.Most:
 		return of + "no higher rate was to be tried (--most)."
 	case a.Kind == capacity.AtLeast:
 		return fmt.Sprintf("%sall rates that were tried held, then %s.", of, over)
@@ -130,8 +134,8 @@ func (r *Report) why(i int, a capacity.Answer) string {
 
 // restless reports whether an answer is what it is because the machine was disturbed.
 func restless(s *capacity.Search, a capacity.Answer) bool {
-	lo, _ := s.Bracket()
-	return s.Restless() || a.Kind == capacity.Unknown && lo == 0 && slices.ContainsFunc(s.Windows, func(w capacity.Window) bool { return w.Disturbed })
+	counts := func(w capacity.Window) bool { return !s.LeftOut(w) }
+	return s.Restless() || a.Kind == capacity.Unknown && len(s.Windows) > 0 && !slices.ContainsFunc(s.Windows, counts)
 }
 
 // disturbances says what disturbed the machine in most windows.
@@ -198,12 +202,12 @@ func (r *Report) compared(answers []capacity.Answer) *layout.Section {
 	return &layout.Section{Grids: []layout.Grid{g}}
 }
 
-// binding is the objective that is drawn.
-func (r *Report) binding(answers []capacity.Answer) int { return answers[0].Binding }
+// signs are of settings, in their order.
+var signs = []rune("123456789abcdefghijklmnopqrstuvwxyz")
 
 // drawn is the knee: what the objective is about against the rate.
 func (r *Report) drawn(answers []capacity.Answer, width int) []string {
-	j := r.binding(answers)
+	j := answers[0].Binding
 	o := r.Problem.Objectives[j]
 	limit := cmp.Or(o.Limit.Seconds(), o.Share)
 	var points []plot.Point
@@ -218,7 +222,7 @@ func (r *Report) drawn(answers []capacity.Answer, width int) []string {
 			sign := '●'
 			switch {
 			case len(r.Searches) > 1:
-				sign = rune('1' + i%9)
+				sign = signs[i%len(signs)]
 			case w.Limited:
 				sign = '?'
 			case !s.Held(w):
@@ -244,9 +248,9 @@ func (r *Report) drawn(answers []capacity.Answer, width int) []string {
 	if len(r.Searches) > 1 {
 		var names []string
 		for i, s := range r.Settings {
-			names = append(names, fmt.Sprintf("%d %s", i+1, layout.Label(s.String())))
+			names = append(names, fmt.Sprintf("%c %s", signs[i%len(signs)], layout.Label(s.String())))
 		}
-		legend = strings.Join(names[:min(len(names), 4)], ", ")
+		legend = strings.Join(names, ", ")
 	} else if slices.ContainsFunc(r.Searches[0].Windows, func(w capacity.Window) bool { return w.Limited }) {
 		legend += ", ? generator late"
 	}
@@ -299,18 +303,21 @@ func (r *Report) measured(answers []capacity.Answer, most int) *layout.Section {
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
+// waits is from which multiple of the capacity on it is no wonder that requests wait for a connection.
+const waits = 1.1
+
 // doubts are those of windows, each kind once.
-func (r *Report) doubts() (texts []string) {
+func (r *Report) doubts(answers []capacity.Answer) (texts []string) {
 	all := 0
 	for _, s := range r.Searches {
 		all += len(s.Windows)
 	}
-	for _, kind := range []dyno.WarningKind{dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
+	for _, kind := range []dyno.WarningKind{dyno.WarnWaited, dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
 		n, text := 0, ""
-		for _, s := range r.Searches {
+		for i, s := range r.Searches {
 			for _, win := range s.Windows {
 				for _, w := range win.Warnings {
-					if w.Kind == kind {
+					if w.Kind == kind && (kind != dyno.WarnWaited || win.Rate < waits*answers[i].Rate) {
 						n, text = n+1, w.Text
 					}
 				}
@@ -362,7 +369,11 @@ func held(s *capacity.Search, w *capacity.Window) string {
 func Progress(objectives []dyno.Objective, setting string, w *capacity.Window, failures map[string]int) string {
 	var parts []string
 	for j, o := range objectives {
-		parts = append(parts, o.Name+" "+seen(o, w.Seen[j])+", "+times(w.Whole[j], o.Share)+" of what is allowed beyond "+o.Literal)
+		beyond := ""
+		if o.Limit > 0 {
+			beyond = " beyond " + o.Literal
+		}
+		parts = append(parts, o.Name+" "+seen(o, w.Seen[j])+", "+times(w.Whole[j], o.Share)+" of what is allowed"+beyond)
 	}
 	switch {
 	case w.Died:

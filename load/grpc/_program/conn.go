@@ -118,6 +118,9 @@ func connect(ctx context.Context, conn *grpc.ClientConn) error {
 			if status.Code(err) == codes.Unavailable {
 				return coded(err)
 			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 		default:
 			if !conn.WaitForStateChange(ctx, state) {
 				return context.Cause(ctx)

@@ -207,7 +207,10 @@ func Read(r io.Reader, buf []byte) (k Kind, content []byte, err error) {
 	}
 	buf = buf[:n]
 	if _, err := io.ReadFull(r, buf); err != nil {
-		return 0, buf, io.ErrUnexpectedEOF
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return 0, buf, err
 	}
 	return Kind(h[Head-1]), buf, nil
 }

@@ -217,7 +217,7 @@ func TestPermission(t *testing.T) {
 // A trial whose agent is killed is void within seconds, and succeeds with new agents.
 func TestKilledAgent(t *testing.T) {
 	var killed time.Time
-	got := try(t, experiment(6, "/"), func() {
+	got := try(t, experiment(15, "/"), func() { // until the kubelet has killed it, seconds pass
 		name := strings.Fields(admin(t, "", "-n", namespace, "get", "pods", "-l", roleLabel+"="+roleAgent, "-o", "name"))[0]
 		killed = time.Now()
 		admin(t, "", "-n", namespace, "delete", "--grace-period=0", "--force", name)
@@ -240,7 +240,7 @@ func TestCutLink(t *testing.T) {
 	}
 	for _, c := range []struct{ subjects, lost string }{{"kubelab-1", "agent "}, {"kubelab-2", "kubelab-2"}} {
 		var cut time.Time
-		e := experiment(6, "/")
+		e := experiment(15, "/")
 		e.On.Kubernetes.Nodes = []string{c.subjects}
 		got := try(t, e, func() {
 			cut = time.Now()

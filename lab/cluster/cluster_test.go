@@ -22,8 +22,13 @@ import (
 	"github.com/dynolab/dyno/subject/guard"
 )
 
+var alone func() // serves as an agent, in a process that is one
+
 func TestMain(m *testing.M) {
 	guard.Main()
+	if alone != nil {
+		alone()
+	}
 	if os.Getenv(fakes) != "" {
 		serveFakes()
 	}

@@ -34,8 +34,10 @@ func init() {
 	if err != nil {
 		panic(err)
 	}
-	a := agent.Agent{Version: "v1", Log: slog.New(slog.DiscardHandler)}
-	panic(a.Serve(context.Background(), l))
+	alone = func() {
+		a := agent.Agent{Version: "v1", Log: slog.New(slog.DiscardHandler)}
+		panic(a.Serve(context.Background(), l))
+	}
 }
 
 func ip(t *testing.T, args ...string) {
@@ -78,7 +80,7 @@ func TestMachineAgents(t *testing.T) {
 		}
 	}
 	conform.Run(t, conform.Placement{
-		Subject: subject(t), On: dyno.On{Agents: addrs},
+		Subject: subject(t), Program: program(t), On: dyno.On{Agents: addrs},
 		Open: func(t *testing.T) (*lab.Lab, func() error) { return open(t, f) },
 	})
 }

@@ -293,8 +293,8 @@ func (e *PlanError) Error() string {
 	return s
 }
 
-// around cuts a long line on both sides of a column, which it returns in what is left: a hostile
-// plan is one line of half a megabyte.
+// around cuts a long line on both sides of a column. at is the column in the part that is left. A hostile plan may
+// be one line of half a megabyte.
 func around(line string, column int) (part string, at int) {
 	const most, mark = 100, "…"
 	chars := []rune(line)

@@ -170,8 +170,8 @@ func (s *Search) growth() float64 {
 	return 4
 }
 
-// generator is the lowest rate that the generator cannot send: it was late at it twice, and on time at no higher one;
-// +Inf if there is none.
+// generator is the lowest rate that the generator cannot send: it was late at it twice, and on time at no higher one.
+// Without such a rate it is +Inf.
 func (s *Search) generator() float64 {
 	limit := math.Inf(1)
 	onTime := s.onTime()

@@ -342,9 +342,8 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	return rec, rec.Check(r.base.String(), &r.load)
 }
 
-func (r *runner) tearDown(ctx context.Context) error {
+func (r *runner) tearDown(ctx context.Context) (err error) {
 	if r.distant != nil {
-		var err error
 		r.unclosed, err = r.distant.Close(ctx)
 		return err
 	}

@@ -58,8 +58,8 @@ or --arrival says constant. The search ends when the interval is ±3% (--precisi
 Several settings (--vary) are searched at the same time, one window of each in turn. If the
 generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far.
 
-Of a load of several steps, the rate is that of sessions, and the objective is about the
-requests of all steps.`,
+The rate of a load with several steps is that of sessions; the objective is about the
+requests of all its steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := written(cmd, &p, args)

@@ -23,7 +23,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dynolab/dyno/eval/internal/program"
@@ -34,7 +33,7 @@ const programName = "eval/capacity"
 type options struct {
 	dyno, keep   string
 	check        bool
-	n, p, first  int
+	n            int
 	takes, limit time.Duration
 }
 
@@ -44,12 +43,10 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.IntVar(&o.n, "n", 20, "`number` of searches")
-	flag.IntVar(&o.first, "first", 1, "`number` of the first search, which seeds it: a campaign may be made in parts")
-	flag.IntVar(&o.p, "p", 1, "`number` of searches at a time")
 	flag.DurationVar(&o.takes, "takes", time.Millisecond, "service `time` of a request")
 	flag.DurationVar(&o.limit, "limit", 12*time.Millisecond, "`limit` of the p99")
 	flag.Parse()
-	if flag.NArg() > 0 || o.n < 1 || o.p < 1 || o.takes <= 0 || o.limit < 2*o.takes {
+	if flag.NArg() > 0 || o.n < 1 || o.takes <= 0 || o.limit < 2*o.takes {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -57,8 +54,6 @@ func main() {
 }
 
 func measure(ctx context.Context, o options) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
 	defer os.RemoveAll(p.Temp)
 	if err != nil {
@@ -81,21 +76,21 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	truth := capacity(o.takes.Seconds(), (o.limit - around).Seconds())
-	fmt.Printf("service time %v, p99 < %v; a request takes %v around it: true capacity %.1f/s; %d searches at a time\n\n", o.takes, o.limit, around.Round(time.Microsecond), truth, o.p)
+	fmt.Printf("service time %v, p99 < %v; a request takes %v around it: true capacity %.1f/s\n\n", o.takes, o.limit, around.Round(time.Microsecond), truth)
 	fmt.Println("| run | answer | dyno capacity | interval | covers | error | time | windows | disturbed | steal |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
 	covered, within, none, longest := 0, 0, 0, time.Duration(0)
 	var errors []float64
-	for a := range b.searches(ctx) {
-		if a.err != nil {
-			cancel(a.err)
-			continue
+	for n := range o.n {
+		a, err := b.search(ctx, n+1)
+		if err != nil {
+			return err
 		}
 		longest = max(longest, a.took)
 		if a.Kind != "found" && a.Kind != "wide" {
 			none++
 			errors = append(errors, math.Inf(1))
-			fmt.Printf("| %d | %s | | | no | | %s\n", a.n, a.Kind, a.windows())
+			fmt.Printf("| %d | %s | | | no | | %s\n", n+1, a.Kind, a.windows())
 			continue
 		}
 		covers, off := "no", a.Capacity/truth-1
@@ -107,10 +102,7 @@ func measure(ctx context.Context, o options) error {
 			within++
 		}
 		errors = append(errors, math.Abs(off))
-		fmt.Printf("| %d | %s | %.1f/s | %.1f to %.1f | %s | %+.1f %% | %s\n", a.n, a.Kind, a.Capacity, a.Lo, a.Hi, covers, 100*off, a.windows())
-	}
-	if len(errors) < o.n {
-		return context.Cause(ctx)
+		fmt.Printf("| %d | %s | %.1f/s | %.1f to %.1f | %s | %+.1f %% | %s\n", n+1, a.Kind, a.Capacity, a.Lo, a.Hi, covers, 100*off, a.windows())
 	}
 	slices.Sort(errors)
 	median := errors[len(errors)/2]
@@ -135,9 +127,7 @@ type answer struct {
 		Steal   float64 `json:"steal-frac"`
 	}
 
-	n    int
 	took time.Duration
-	err  error
 }
 
 // windows says how disturbed a search was.
@@ -151,29 +141,6 @@ func (a *answer) windows() string {
 	}
 	slices.Sort(steal)
 	return fmt.Sprintf("%.0f s | %d | %d | %.1f %% |", a.took.Seconds(), len(a.Windows), left, 100*steal[len(steal)/2])
-}
-
-// searches runs all searches, and gives their answers as they come.
-func (b *bench) searches(ctx context.Context) <-chan answer {
-	answers, numbers := make(chan answer), make(chan int, b.n)
-	for i := range b.n {
-		numbers <- b.first + i
-	}
-	close(numbers)
-	var group sync.WaitGroup
-	for range b.p {
-		group.Go(func() {
-			for n := range numbers {
-				a, err := b.search(ctx, n)
-				if a.n, a.err = n, err; ctx.Err() != nil {
-					return
-				}
-				answers <- a
-			}
-		})
-	}
-	go func() { group.Wait(); close(answers) }()
-	return answers
 }
 
 // search runs dyno capacity once.

@@ -4,7 +4,7 @@
 // time (M/D/1). The share of requests that stay longer than a limit is known exactly, and so is the rate at which
 // it is 1 %.
 //
-//	go run ./capacity                20 searches, some 40 minutes
+//	go run ./capacity                20 searches, some 50 minutes
 //	go run ./capacity -n 3           three
 //	go run ./capacity -check         exit status 1 if a goal was missed
 //

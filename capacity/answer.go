@@ -26,7 +26,8 @@ type Answer struct {
 	Lo, Hi  float64 // interval of 95 %; 0 and +Inf where no rate is excluded
 	Binding int     // the objective whose capacity it is
 	Flat    bool    // of Unknown: lower rates do not help
-	Limited bool    // of AtLeast: the generator was the limit, not what may be tried
+	Limited bool    // of AtLeast: the generator was the limit
+	Highest bool    // of AtLeast: it is the highest rate that may be tried
 }
 
 // Answer is what the windows so far say.
@@ -41,7 +42,7 @@ func (s *Search) Answer() Answer {
 		return Answer{Kind: AtMost, Rate: hi, Hi: hi, Binding: s.Binding()}
 	case math.IsInf(hi, 1):
 		limited := s.generator() < lo*near || s.used[len(s.used)-1].Limited
-		return Answer{Kind: AtLeast, Rate: lo, Lo: lo, Hi: hi, Limited: limited}
+		return Answer{Kind: AtLeast, Rate: lo, Lo: lo, Hi: hi, Limited: limited, Highest: s.Most > 0 && lo >= s.Most*highest}
 	}
 	a := Answer{Kind: Found, Binding: s.Binding(), Lo: math.Inf(1), Hi: math.Inf(1), Rate: s.binding().capacity}
 	for _, f := range s.fits {

@@ -116,10 +116,10 @@ func (r *Report) why(i int, a capacity.Answer) string {
 		return of + "too many requests are beyond the limit at low rates, too, so a queue alone does not explain it: the service may be slow at any rate, or something else uses the machine (consider: another limit, or a quiet machine)."
 	case a.Kind == capacity.Wide && math.Log(a.Hi/a.Lo)/2 > s.Precision:
 		return fmt.Sprintf("%sthe interval is ±%s, not ±%s as asked for: %s.", of, percent(math.Log(a.Hi/a.Lo)/2), percent(r.Problem.Precision), over)
-	case a.Kind == capacity.AtLeast && a.Limited:
-		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
-	case a.Kind == capacity.AtLeast && r.Problem.Most > 0 && lo >= 0.99*r.Problem.Most:
+	case a.Highest:
 		return of + "no higher rate was to be tried (--most)."
+	case a.Limited:
+		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
 	case a.Kind == capacity.AtLeast:
 		return fmt.Sprintf("%sall rates that were tried held, then %s.", of, over)
 	case a.Kind == capacity.AtMost:

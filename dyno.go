@@ -51,6 +51,7 @@ type Experiment struct {
 
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
+	Primary    []string    `json:"primary,omitempty"`    // metrics that decide, as reports or thresholds call them; nil means those that are primary in Metrics
 	Negligible *Fraction   `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible
 	Thresholds []Threshold `json:"thresholds,omitempty"` // what must hold, or the run has failed
 }

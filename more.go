@@ -13,10 +13,6 @@ type More struct {
 	Blocks int // that were added
 }
 
-// MostMore is how often a run may be extended: each time is one more look at the same
-// question, and all of them share an error, see stats.MoreLooks.
-const MostMore = 4
-
 // ParseMore reads "17+4", 4 blocks that were added after 17.
 func ParseMore(s string) (m More, err error) {
 	after, blocks, _ := strings.Cut(s, "+")
@@ -37,11 +33,8 @@ func (m More) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Extend adds blocks to a run that was judged after so many.
 func (e *Experiment) Extend(after, blocks int) error {
-	switch {
-	case !e.compares():
+	if !e.compares() {
 		return fmt.Errorf("only launches of several settings can have more blocks (consider: a new run)")
-	case len(e.More) >= MostMore:
-		return fmt.Errorf("the run was extended %d times, and each extension raises the chance of a false change (consider: a new run with --repeat)", MostMore)
 	}
 	extended := *e
 	extended.More = append(extended.More[:len(e.More):len(e.More)], More{after, blocks})
@@ -50,12 +43,4 @@ func (e *Experiment) Extend(after, blocks int) error {
 	}
 	*e = extended
 	return nil
-}
-
-// Ends are the numbers of blocks after which the run was judged and then extended.
-func (e *Experiment) Ends() (blocks []int) {
-	for _, m := range e.More {
-		blocks = append(blocks, m.After)
-	}
-	return blocks
 }

@@ -2,12 +2,14 @@ package dyno
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -221,7 +223,37 @@ func (e *Experiment) CheckFile() *PlanError {
 			return err
 		}
 	}
-	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
+	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.checkPrimary(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
+}
+
+// checkPrimary checks the names of metrics that decide.
+func (e *Experiment) checkPrimary() *PlanError {
+	seen := map[string]bool{}
+	for i, name := range e.Primary {
+		m, err := MetricOf(ThresholdName(name), e.MetricNames())
+		if err == nil && m.Better == 0 {
+			err = fmt.Errorf("%s is never compared", name)
+		}
+		if err == nil && seen[m.Name] {
+			err = fmt.Errorf("%s is listed twice", name)
+		}
+		if err != nil {
+			return PlanErrorf("primary: %v", err).of("primary", strconv.Itoa(i))
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}
+
+// PrimaryMetrics are the full names of the metrics that decide; nil if the plan names none. The experiment must have
+// passed Check.
+func (e *Experiment) PrimaryMetrics() (names []string) {
+	for _, name := range e.Primary {
+		if m, err := MetricOf(ThresholdName(name), e.MetricNames()); err == nil {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // checkProfiles checks profiles and traces, which have trials of their own.

@@ -479,7 +479,7 @@ func (v view) next(r *tables.Report, left []string) passage {
 }
 
 // worthwhile is the number of blocks that would settle half of the unclear comparisons of primary
-// metrics; 0 if there are none or too many, or if the run was extended before.
+// metrics; 0 if there are none or too many.
 func (v view) worthwhile() int {
 	var more []int
 	for _, i := range v.Others() {
@@ -489,7 +489,7 @@ func (v view) worthwhile() int {
 			}
 		}
 	}
-	if slices.Sort(more); more == nil || v.Extended || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > mostMore {
+	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > mostMore {
 		return 0
 	}
 	return more[(len(more)-1)/2]

@@ -17,17 +17,17 @@ const (
 	methodLockstep   = "sign test"                                   // both varied, their ratio or difference never
 )
 
-// A Comparison is one setting against the baseline for one metric. Compare or CompareLooks
-// makes it and Adjust completes it; CompareRanks makes a complete one.
+// A Comparison is one setting against the baseline for one metric. Compare makes it and Adjust
+// completes it; CompareRanks and GateRanks make complete ones.
 type Comparison struct {
 	// Ratio is setting over baseline: exp of the mean log ratio within blocks. Lo and Hi
-	// are its 95 % interval, not widened for the family. NaN if a value is zero or
-	// negative; Lo and Hi also below two pairs. Without spread they equal Ratio.
+	// are its 95 % interval, which holds whenever the blocks are looked at, and is not
+	// widened for the family. NaN if a value is zero or negative; Lo and Hi also below
+	// FewestBlocks pairs. Without spread they equal Ratio, if the pairs are enough for that.
 	Ratio, Lo, Hi float64
 	// Diff is the mean of setting minus baseline, in the metric's unit; NaN without pairs.
 	Diff float64
-	// P is two-sided, of this comparison alone. With spread it is at most 0.05 just where
-	// Lo..Hi leaves out 1. NaN below two pairs.
+	// P is two-sided, of these blocks alone. NaN below two pairs.
 	P float64
 	// Adjusted is P protected for looks and for the family of Tests comparisons, for
 	// verdicts. Until Adjust it is Single, and Tests 1.
@@ -44,15 +44,54 @@ type Comparison struct {
 	// Method names the test for reports; empty if none was made.
 	Method string
 
-	ranks *ranks  // by CompareRanks; else nil
-	looks int     // that share an error; 0 without
-	least float64 // p-value of the looks that were reached, if looks > 0
+	ranks *ranks // by CompareRanks; else nil
+	looks looking
+}
+
+// looking is at which numbers of blocks a comparison may be looked at.
+type looking int
+
+const (
+	lastOnly looking = 0  // at the last only, which was fixed beforehand
+	anyBlock looking = -1 // after each
+	// If positive, at one of so many that were fixed beforehand.
+)
+
+// Single returns P protected for looks only, as if this were the only comparison.
+func (c Comparison) Single() float64 {
+	switch {
+	case math.IsNaN(c.P), c.looks == lastOnly:
+		return c.P
+	case c.looks > 0:
+		return min(1, c.P*float64(c.looks))
+	case c.ranks != nil:
+		return anytimeRanks(c.P, c.N)
+	}
+	return anytime(c.P, c.N)
+}
+
+// allowed is the P at which Single of n blocks is alpha.
+func (c Comparison) allowed(alpha float64, n int) float64 {
+	switch {
+	case c.looks == lastOnly:
+		return alpha
+	case c.looks > 0:
+		return alpha / float64(c.looks)
+	case n < FewestBlocks:
+		return 0
+	case c.ranks != nil:
+		return alpha / ranksFactor / lateness(n)
+	}
+	return once(alpha, n)
 }
 
 // Compare compares every setting with the baseline for one metric. Row i of blocks holds
 // block i, column 0 being the baseline's; NaN, infinite or absent cells are missing, and
-// leave their block out of the pair. Element j-1 of the result is setting j.
-func Compare(blocks [][]float64) []Comparison {
+// leave their block out of the pair. Element j-1 of the result is setting j. What it says
+// holds whenever it is asked: a run may be looked at, and ended or extended, after any block.
+func Compare(blocks [][]float64) []Comparison { return compareBlocks(blocks, anyBlock) }
+
+func compareBlocks(blocks [][]float64, looks looking) []Comparison {
 	settings := 0
 	for _, row := range blocks {
 		settings = max(settings, len(row))
@@ -72,7 +111,7 @@ func Compare(blocks [][]float64) []Comparison {
 	}
 	out := make([]Comparison, settings-1)
 	for j := range out {
-		out[j] = compareSetting(blocks, logs, j+1)
+		out[j] = compareSetting(blocks, logs, j+1, looks)
 	}
 	return out
 }
@@ -86,9 +125,9 @@ func at(row []float64, j int) float64 {
 }
 
 // compareSetting compares setting j with the baseline; logs are NaN where no logarithm exists.
-func compareSetting(blocks, logs [][]float64, j int) Comparison {
+func compareSetting(blocks, logs [][]float64, j int, looks looking) Comparison {
 	nan := math.NaN()
-	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
+	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan, looks: looks}
 	var rows []int // the blocks that have both
 	positive, constant := true, true
 	scale := 0.0 // largest magnitude, so that no square overflows
@@ -140,7 +179,8 @@ func compareSetting(blocks, logs [][]float64, j int) Comparison {
 		} else {
 			c.P = exactP(c.Method, c.N)
 		}
-		c.Adjusted, c.Lo, c.Hi = c.P, c.Ratio, c.Ratio
+		c.Adjusted = c.Single()
+		c.Lo, c.Hi = c.Interval(0.05)
 		return c
 	}
 	if positive {
@@ -151,11 +191,8 @@ func compareSetting(blocks, logs [][]float64, j int) Comparison {
 	se := math.Sqrt(variance / float64(c.N))
 	c.SD = math.Sqrt(variance) * scale
 	c.P = tailT(mean/se, c.DF)
-	c.Adjusted = c.P
-	if positive {
-		h := quantileT(0.05, c.DF) * se
-		c.Lo, c.Hi = expFinite(mean-h), expFinite(mean+h)
-	}
+	c.Adjusted = c.Single()
+	c.Lo, c.Hi = c.Interval(0.05)
 	return c
 }
 

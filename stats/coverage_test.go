@@ -28,7 +28,7 @@ func TestCoverage(t *testing.T) {
 							}
 							one[b] = row[0]
 						}
-						for j, c := range Compare(m) {
+						for j, c := range fixed(m) {
 							ratio.add(j+1, c.Lo <= float64(j+2) && float64(j+2) <= c.Hi)
 						}
 						s := Summarize(one)
@@ -55,7 +55,7 @@ func TestCoverageUnequal(t *testing.T) {
 				w.walk, w.slope, w.perBlock = 1, 0.5, true
 				var ratio covered
 				w.simulate(experiments, uint64(4000+blocks+noisy), func(m [][][]float64) {
-					for j, c := range Compare(m[0]) {
+					for j, c := range fixed(m[0]) {
 						ratio.add(j+1, c.Lo <= 1 && 1 <= c.Hi)
 					}
 				})

@@ -34,16 +34,36 @@ const rounding = 1e-12
 //   - P is two-sided, twice the smaller tail. Ties share their mean rank; zeros are
 //     ranked and then left out (Pratt, JASA 54, 1959). Beyond 200 values the tail is the
 //     normal one with corrections for continuity and ties. With zeros only, P is 1.
-//   - Adjusted allows for ending at a look, a number of values decided beforehand: it is
-//     the number of looks times the smallest p of those reached, at most 1. A last value
-//     between looks stands for the next look; values beyond the last do not count.
-//     Without looks Adjusted is P.
+//   - Adjusted allows for ending at one of the looks, numbers of values decided beforehand: it is
+//     the number of looks times P, at most 1 (Bonferroni's inequality, which holds however the
+//     looks depend on one another). A last value between looks stands for the next look.
+//     Without looks Adjusted is P. See [GateRanks] for a run that may be ended anywhere.
 //
 // Lo and Hi make no allowance for looks: Interval does. Without spread the interval has no
 // width from 2 values on, and SD is 0.
 func CompareRanks(values []float64, logs bool, looks []int) Comparison {
+	if len(looks) == 0 {
+		return compareRanks(values, logs, lastOnly)
+	}
+	return compareRanks(values, logs, looking(len(looks)))
+}
+
+// GateRanks is CompareRanks for a run that may be looked at, and ended, after each block, at an
+// error of a gate: of 0.1 %, or not much less.
+func GateRanks(values []float64, logs bool) Comparison { return compareRanks(values, logs, anyBlock) }
+
+// FewestGateBlocks is the least number of blocks in which GateRanks can find anything at an error of alpha.
+func FewestGateBlocks(alpha float64) int {
+	n := FewestBlocks
+	for anytimeRanks(math.Ldexp(1, 1-n), n) > alpha {
+		n++
+	}
+	return n
+}
+
+func compareRanks(values []float64, logs bool, looks looking) Comparison {
 	nan := math.NaN()
-	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan}
+	c := Comparison{Ratio: nan, Lo: nan, Hi: nan, Diff: nan, P: nan, Adjusted: nan, Tests: 1, SD: nan, looks: looks}
 	d := usables(values)
 	scale := 0.0
 	for _, v := range d {
@@ -71,7 +91,7 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 	}
 	c.ranks, c.Method, c.DF = k, methodRanks, float64(c.N-1)
 	c.P = signedP(d, near)
-	c.over(looks, c.N, func(n int) float64 { return signedP(d[:n], near) })
+	c.Adjusted = c.Single()
 	if k.sorted[c.N-1]-k.sorted[0] <= near {
 		c.SD, c.Method, c.Lo, c.Hi = 0, methodLockstep, c.Ratio, c.Ratio
 		return c

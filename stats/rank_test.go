@@ -137,7 +137,7 @@ func TestRanksInversion(t *testing.T) {
 		for _, alpha := range []float64{0.2, 0.05, 0.001} {
 			lo, hi := CompareRanks(d, true, nil).Interval(alpha)
 			if math.Ldexp(1, 1-n) > alpha {
-				if lo != 0 || !math.IsInf(hi, 1) {
+				if !math.IsNaN(lo) || !math.IsNaN(hi) {
 					t.Errorf("%d values, error %v: %v to %v", n, alpha, lo, hi)
 				}
 				continue
@@ -194,15 +194,8 @@ func TestRanksLooks(t *testing.T) {
 	d := wavy(88)
 	p := func(n int) float64 { return CompareRanks(d[:n], true, nil).P }
 	looks := []int{14, 18, 23}
-	for n, least := range map[int][]int{
-		10: {10}, // in the place of the first
-		14: {14}, 16: {14, 16}, 18: {14, 18}, 20: {14, 18, 20}, 23: {14, 18, 23},
-		50: {14, 18, 23}, // no look is left
-	} {
-		want := 1.0
-		for _, k := range least {
-			want = min(want, 3*p(k))
-		}
+	for _, n := range []int{10, 14, 16, 18, 20, 23} {
+		want := min(1, 3*p(n))
 		if c := CompareRanks(d[:n], true, looks); c.Adjusted != want || c.P != p(n) {
 			t.Errorf("%d values: p %v adjusted %v, want %v and %v", n, c.P, c.Adjusted, p(n), want)
 		}
@@ -237,7 +230,7 @@ func TestRanksVerdict(t *testing.T) {
 		{"3 % in 14", slow[:14], true, BenchLooks, strict, Worse},
 		{"3 % in 14, higher is better", slow[:14], true, BenchLooks, Rule{Alpha: 0.001, Better: 1}, Better},
 		{"one look needs 11", slow[:11], true, []int{11}, strict, Worse},
-		{"found once, forgotten never", append(slices.Clone(slow[:14]), repeat(-0.05, 4)...), true, BenchLooks, strict, Worse},
+		{"found once, not found later", append(slices.Clone(slow[:14]), repeat(-0.05, 4)...), true, BenchLooks, strict, Unclear},
 		{"difference in 14", slow[:14], false, BenchLooks, strict, Worse},
 		{"equal", repeat(0, 14), true, BenchLooks, strict, Same},
 		{"equal but for rounding", append(repeat(0, 13), 1e-16), true, BenchLooks, strict, Same},
@@ -267,7 +260,7 @@ func TestRanksVerdict(t *testing.T) {
 	if lo, hi := c.Interval(0.001); lo != c.Ratio || hi != c.Ratio {
 		t.Errorf("no spread: %v to %v", lo, hi)
 	}
-	if lo, hi := c.Interval(0.0005); lo != 0 || !math.IsInf(hi, 1) {
+	if lo, hi := c.Interval(0.0005); !math.IsNaN(lo) || !math.IsNaN(hi) {
 		t.Errorf("no spread, too small an error: %v to %v", lo, hi)
 	}
 	for n := range RankBlocks + 1 {

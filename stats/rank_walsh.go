@@ -78,6 +78,9 @@ func around(d []float64, x float64) (count int, below, above float64) {
 // half foretells half the interval with n blocks; infinite if they are too few. By ranks
 // the deviation is that of the 95 % interval, as an outlier would spoil SD.
 func (c Comparison) half(n int, alpha float64) float64 {
+	if alpha == 0 {
+		return math.Inf(1)
+	}
 	if c.ranks == nil {
 		return quantileT(alpha, c.DF*float64(n-1)/float64(c.N-1)) * c.SD / math.Sqrt(float64(n))
 	}

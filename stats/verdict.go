@@ -102,35 +102,35 @@ func (c Comparison) until(enough func(n int) bool) int {
 }
 
 func (c Comparison) settledAt(n int, r Rule) bool {
-	alpha := c.allowed(r.alpha())
+	alpha := c.allowed(r.alpha()/float64(c.Tests), n)
 	if c.SD == 0 {
-		return exactP(c.Method, n)*float64(c.Tests) <= alpha
+		return exactP(c.Method, n) <= alpha
 	}
 	change := math.Abs(c.Diff)
 	ratio := !math.IsNaN(c.Ratio)
 	if ratio {
 		change = math.Abs(math.Log(c.Ratio))
 	}
-	return change > c.half(n, alpha/float64(c.Tests)) || ratio && change+c.half(n, 0.05) <= r.margin()
+	return change > c.half(n, alpha) || ratio && change+c.half(n, c.allowed(0.05, n)) <= r.margin()
 }
 
 // Interval returns the interval of the ratio that misses the true one with probability
-// alpha: with 0.05 it is Lo and Hi, NaN where those are. Without spread it is the ratio
-// alone if the exact test allows alpha, else 0 and +Inf, as with too few blocks. With
-// looks it is wider than Lo and Hi, and holds at whichever look the run ended.
+// alpha, whenever it is looked at: with 0.05 it is Lo and Hi. NaN without a ratio, and in too few
+// blocks for one. Without spread it is the ratio alone if the exact test allows alpha.
 func (c Comparison) Interval(alpha float64) (lo, hi float64) {
-	alpha = c.allowed(alpha)
+	nan := math.NaN()
+	alpha = c.allowed(alpha, c.N)
 	switch {
-	case math.IsNaN(c.Lo) || c.N < 2:
-		return math.NaN(), math.NaN()
-	case c.SD == 0 && exactP(c.Method, c.N) <= alpha:
+	case math.IsNaN(c.Ratio) || c.N < 2 || alpha == 0:
+		return nan, nan
+	case c.SD == 0 && (c.P == 1 || exactP(c.Method, c.N) <= alpha):
 		return c.Ratio, c.Ratio
 	case c.SD == 0:
-		return 0, math.Inf(1)
+		return nan, nan
 	case c.ranks != nil:
 		lo, hi = c.ranks.interval(alpha)
 		if math.IsInf(lo, 0) {
-			return 0, math.Inf(1)
+			return nan, nan
 		}
 		return expFinite(lo), expFinite(hi)
 	}
@@ -145,12 +145,11 @@ func (c Comparison) MoreBeside(limit, alpha float64) int {
 	if math.IsNaN(lo) || limit < lo || limit > hi {
 		return 0
 	}
-	alpha = c.allowed(alpha)
 	distance := math.Abs(math.Log(c.Ratio) - math.Log(limit))
 	return c.until(func(n int) bool {
 		if c.SD == 0 {
-			return distance > 0 && exactP(c.Method, n) <= alpha
+			return distance > 0 && exactP(c.Method, n) <= c.allowed(alpha, n)
 		}
-		return distance > c.half(n, alpha)
+		return distance > c.half(n, c.allowed(alpha, n))
 	})
 }

@@ -184,7 +184,7 @@ func (o *Outcome) round(ctx context.Context, h Hands, s Stage, chosen []*Candida
 	}
 	enough := func(t *compare.Table, rs []*dyno.Result) bool {
 		r.Table = t
-		return atLook(t, rs) && o.enough(t, o.options(&r, rs, chosen))
+		return o.enough(t, o.options(&r, rs, chosen))
 	}
 	found, err := h.Measure(ctx, s, r.Settings, enough)
 	if r.Table = found.Table; r.Table == nil || r.Table.Trials == 0 {

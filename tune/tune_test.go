@@ -123,7 +123,7 @@ func (s *service) tune(t *testing.T, p Problem) (*Outcome, error) {
 							{Metric: memoryMetric, Value: v(s.rss(c.GOGC, c.Limit))}},
 					})
 				}
-				if block < s.most && !slices.Contains(stats.RunLooks, block) {
+				if block < s.most && block != stats.FewestBlocks && block%5 > 0 {
 					continue // a table takes its time
 				}
 				m.Table = compare.Tabulate(m.Results, compare.Options{Settings: settings, Sequential: len(settings) > 1, Thresholds: p.Limits()})

@@ -45,7 +45,7 @@ func Broken(j compare.Judgement) bool { return j.Outcome == compare.Failed && !j
 
 // options are what is known of the settings of a round, without today's.
 func (o *Outcome) options(r *Round, rs []*dyno.Result, chosen []*Candidate) (xs []*Option) {
-	cs := stats.CompareLooks(o.blocks(r, rs), r.Table.Looks)
+	cs := stats.Compare(o.blocks(r, rs))
 	for i, c := range chosen {
 		nan := math.NaN()
 		x := &Option{Candidate: c, Stage: r.Stage, Level: r.Level, Gain: nan, Lo: nan, Hi: nan}
@@ -115,17 +115,6 @@ func (o *Outcome) enough(t *compare.Table, xs []*Option) bool {
 		}
 	}
 	return !slices.ContainsFunc(xs, func(x *Option) bool { return unsettled(x) && !(x.Gain < best) })
-}
-
-// atLook reports whether a run may end after its last block: the error is shared among such looks alone.
-func atLook(t *compare.Table, rs []*dyno.Result) bool {
-	last := 0
-	for _, r := range rs {
-		if r.Trial.For == "" {
-			last = max(last, r.Trial.Block)
-		}
-	}
-	return slices.Contains(t.Looks, last)
 }
 
 // take keeps what a round says of settings. Of two rounds that one counts which decided, or else had more blocks; a constraint

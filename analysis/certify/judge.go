@@ -25,13 +25,13 @@ type Seen struct {
 	Metric  string        `json:"metric"`
 	Verdict stats.Verdict `json:"verdict"`
 	Ratio   dyno.Number   `json:"ratio"` // null if it is unknown, as the next three
-	Lo      dyno.Number   `json:"lo"`    // of the plain 95 % interval
+	Lo      dyno.Number   `json:"lo"`    // of the 95 % interval
 	Hi      dyno.Number   `json:"hi"`
 	Visible dyno.Number   `json:"visible-frac"` // the least change that this run would have called one, for the worse, by its noise
 }
 
 // Judge judges a run of two settings by its primary metrics. label is the second setting's. A run in
-// which a trial failed, or a metric has fewer than two blocks, has Err.
+// which a trial failed, or which is too short for a verdict, has Err.
 func Judge(t *compare.Table, label string) Judged {
 	j := Judged{Label: label, Blocks: t.Blocks}
 	for _, r := range t.Failed {
@@ -47,17 +47,15 @@ func Judge(t *compare.Table, label string) Judged {
 			continue
 		}
 		c := v.Comparison
-		if c.N < 2 {
-			j.Err = cmp.Or(j.Err, "no value: "+row.Name)
+		if c.N < compare.FewestBlocks {
+			j.Err = cmp.Or(j.Err, "few blocks: "+row.Name)
 		}
 		j.Seen = append(j.Seen, Seen{row.Name, v.Verdict, dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(visible(c, t.Negligible))})
 	}
 	if len(j.Seen) == 0 {
 		j.Err = cmp.Or(j.Err, "no metric")
 	}
-	if n := len(t.Looks); n > 0 && t.Blocks < t.Looks[n-1] {
-		j.Early = t.Decided(compare.Demands{})
-	}
+	j.Early = t.Sequential && t.Blocks < dyno.MostBlocks && t.Decided(compare.Demands{})
 	return j
 }
 

@@ -37,9 +37,9 @@ type Options struct {
 	Growths    map[int]*leak.Growth
 	Steadiness map[int]*timeline.Steadiness
 	Thresholds []dyno.Threshold
-	Separate   bool  // blocks were not run side by side, as in runs that were labelled with Label
-	Sequential bool  // the run decided itself how many blocks it took, as dyno.Experiment.Sequential
-	Ends       []int // blocks after which the run was judged and extended
+	Primary    []string // names of the metrics that decide; nil means those of dyno.Metrics that are primary
+	Separate   bool     // blocks were not run side by side, as in runs that were labelled with Label
+	Sequential bool     // the run decides itself how many blocks it takes, as dyno.Experiment.Sequential, and was not extended
 }
 
 // A Kind says what the rows of a table are.
@@ -62,8 +62,8 @@ type Table struct {
 	Planned    int                 // trials, or as many as there are results
 	Blocks     int                 // of a service: with at least one finished trial; of benchmarks: finished in every setting
 	Negligible float64             // changes smaller than this are "same"; 0 means none is
-	Looks      []int               // numbers of blocks after which the run, or a benchmark of it, may end; none if the number of blocks is given
-	Extended   bool                // blocks were added when the others were judged; then Looks has its last repeated for those that may be added
+	Looks      []int               // of benchmarks: numbers of blocks after which one may end; none if the number of blocks is given
+	Sequential bool                // as Options.Sequential
 	Separate   bool                // as Options.Separate
 	Profiled   bool                // there are profiles, that told causes where
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
@@ -71,8 +71,6 @@ type Table struct {
 	Failed     []*dyno.Result
 	Places     *placement.Places // nil if all was on this machine
 	Thresholds []Judgement       // each threshold of each row that it is about and each setting, in the order of the plan
-
-	gateLooks []int // as Looks, of a gate
 
 	ran int // blocks of a service, those without a finished trial too
 
@@ -154,6 +152,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		About:      o.About,
 		CPU:        o.CPU,
 		Separate:   o.Separate,
+		Sequential: o.Sequential,
 		Profiled:   o.Places != nil,
 	}
 	if o.Negligible != nil {
@@ -161,8 +160,6 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	t.Places = placement.Of(rs)
 	t.ran = blocksRun(rs)
-	t.Looks, t.gateLooks = o.looks(t.ran)
-	t.Extended = o.extended(t.ran)
 	settings, column := columns(o.Settings, rs)
 	for i, s := range settings {
 		t.Settings = append(t.Settings, newSetting(i, s))
@@ -184,7 +181,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 	}
 	slices.SortStableFunc(t.Failed, func(a, b *dyno.Result) int { return cmp.Compare(a.Trial.N, b.Trial.N) }) // blocks of profiles have the numbers of others
 	t.Blocks = len(blocks)
-	t.Rows = rowsOf(rs)
+	t.Rows = rowsOf(rs, o.Primary)
 	for i := range t.Settings {
 		s := &t.Settings[i]
 		s.Trials = len(good[i])
@@ -246,8 +243,8 @@ func compared(rs []*dyno.Result) (n int) {
 }
 
 // rowsOf lists the metrics that any result has: step by step, each in the order of
-// dyno.Metrics, unknown ones last.
-func rowsOf(rs []*dyno.Result) []Row {
+// dyno.Metrics, unknown ones last. primary is as Options.Primary.
+func rowsOf(rs []*dyno.Result, primary []string) []Row {
 	seen := map[string]bool{}
 	var rows []Row
 	for _, r := range rs {
@@ -259,6 +256,9 @@ func rowsOf(rs []*dyno.Result) []Row {
 			m, ok := dyno.MetricByName(v.Metric)
 			if !ok {
 				m = dyno.Metric{Name: v.Metric}
+			}
+			if primary != nil {
+				m.Primary = slices.Contains(primary, m.Name)
 			}
 			rows = append(rows, Row{Metric: m, Key: m.Name})
 		}

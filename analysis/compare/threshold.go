@@ -31,7 +31,7 @@ type Judgement struct {
 	Outcome   Outcome    // Failed where nothing is known
 	Value     float64    // what was judged, in the metric's base unit, or the change as a fraction; NaN if it is not known
 	Limit     float64    // likewise
-	Lo, Hi    float64    // plain 95 % interval of Value; NaN if absent
+	Lo, Hi    float64    // 95 % interval of Value; NaN if absent
 	Trials    int        // that Value is of; of benchmarks, blocks
 	Trial     int        // number of the one that decided, where the worst counts; else 0
 
@@ -75,7 +75,6 @@ const (
 	ReasonLacking      ReasonKind = "lacking"          // N of Of trials of Setting have no value
 	ReasonClose        ReasonKind = "close"            // the median's interval reaches across the limit
 	ReasonNotSure      ReasonKind = "not-sure"         // beyond the limit, but not beyond the wider interval that failing takes
-	ReasonLooks        ReasonKind = "looks"            // within the limit, but not within the wider interval that passing takes in a run with N looks
 	ReasonPartial      ReasonKind = "partial"          // N of Of planned trials were run
 	ReasonZeroSame     ReasonKind = "zero-unclear"     // no ratio, and no sure change
 	ReasonZeroChanged  ReasonKind = "zero-no-interval" // no ratio, so the change has no interval
@@ -95,9 +94,7 @@ func WorstCounts(metric string) bool {
 // judge judges each threshold of each of its rows and each setting: changes of all but the
 // baseline, limits of benchmarks too unless there is one setting only.
 //
-// A change has passed if its whole plain 95 % interval keeps the limit, in a run of a
-// service with looks that which allows for them, as the first look at which it passes may
-// end the run: with the plain one 5 to 9 % of those just as great as the limit would pass. It
+// A change has passed if its whole 95 % interval keeps the limit. It
 // has failed if all of a wider interval is beyond the limit: of a service, one that holds for all judged changes
 // together with 95 % (Bonferroni); of benchmarks, that of one comparison's error, which
 // allows for all looks. The two differ because the gate passes only if every threshold
@@ -382,13 +379,8 @@ func (t *Table) change(j *Judgement, alpha float64) {
 	all, beyond := j.span(j.Lo, j.Hi)
 	lo, hi := j.compared.Interval(alpha)
 	_, surely := j.span(lo-1, hi-1)
-	within := all
-	if t.Kind != OfBenchmarks && t.Looks != nil {
-		lo, hi := j.compared.Interval(0.05)
-		within, _ = j.span(lo-1, hi-1)
-	}
 	switch {
-	case within:
+	case all:
 		j.Outcome = Passed
 		return
 	case beyond && surely && !math.IsNaN(lo):
@@ -396,12 +388,9 @@ func (t *Table) change(j *Judgement, alpha float64) {
 		return
 	}
 	j.Outcome = Unclear
-	j.Close = !beyond && !all
-	switch {
-	case beyond:
+	j.Close = !beyond
+	if beyond {
 		j.because(Reason{Kind: ReasonNotSure})
-	case all:
-		j.because(Reason{Kind: ReasonLooks, N: len(t.Looks)})
 	}
 	if t.Kind == OfBenchmarks { // blocks are added until it is settled, or the time is up
 		return

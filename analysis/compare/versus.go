@@ -10,17 +10,19 @@ import (
 
 // The errors allowed to the two families of comparisons. The primary metrics
 // are what experiments are made for; all others are looked at because they are
-// there, so that a change among them needs stronger evidence.
+// there, so that a change among them needs stronger evidence. With the functions
+// (profiles.Alpha, 1 %) and leaks (0.1 %) they are at most 5 % together: the chance that a report of
+// settings that do not differ calls anything changed.
 const (
-	PrimaryAlpha = 0.05
-	OtherAlpha   = 0.01
+	PrimaryAlpha = 0.035
+	OtherAlpha   = 0.004
 )
 
 // A Versus is one row of a setting compared with the baseline's, within
 // blocks. Numbers that cannot be said are NaN.
 type Versus struct {
-	Ratio, Lo, Hi float64       // setting over baseline, with its plain 95 % interval; NaN where a value is zero
-	P             float64       // adjusted, for the family and for all looks; Verdict rests on it
+	Ratio, Lo, Hi float64       // setting over baseline, with its 95 % interval, which holds whenever it is looked at; NaN where a value is zero
+	P             float64       // adjusted for the family, and holds whenever it is looked at; Verdict rests on it
 	Diff          float64       // setting minus baseline, mean over blocks, in the metric's base unit
 	Verdict       stats.Verdict // Unclear where there is nothing to compare
 	MoreBlocks    int           // that would settle an unclear verdict, roughly; 0 if that cannot be said
@@ -58,7 +60,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		if m.Better == 0 {
 			continue
 		}
-		for j, c := range stats.CompareLooks(blocks, t.Looks) {
+		for j, c := range stats.Compare(blocks) {
 			x := &comparison{setting: j + 1, metric: m, note: t.note(j+1, m, blocks, good), Comparison: c}
 			if cut := censored(j+1, m.Name, good); cut.Kind != "" {
 				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
@@ -102,15 +104,9 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 }
 
 // blocks returns the values of a metric, blocks in rows and settings in columns; NaN where a
-// trial has none, or, unless all are wanted, none that counts. With looks each block has
-// its row, as its number says when the run could have ended.
+// trial has none, or, unless all are wanted, none that counts.
 func (t *Table) blocks(good map[int][]*dyno.Result, metric string, all bool) [][]float64 {
 	var numbers []int
-	if t.Looks != nil {
-		for block := range t.ran {
-			numbers = append(numbers, block+1)
-		}
-	}
 	for _, rs := range good {
 		for _, r := range rs {
 			numbers = append(numbers, r.Trial.Block)

@@ -256,13 +256,13 @@ func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
 	}
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
-	least, median := compare.FewestRepeats(settings)
+	least := compare.FewestBlocks // which is as many as the interval of a median takes
 	switch {
 	case settings > 1 && repeats < least:
-		notef(cmd, "%s of %d settings can hardly show a change, which takes at least %d (consider: --repeat %d)",
-			layout.Count(repeats, "repeat"), settings, least, max(least, median))
-	case repeats > 1 && repeats < median:
-		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", median, repeats)
+		notef(cmd, "%s of %d settings are too few for any verdict, which takes %d (consider: --repeat %d)",
+			layout.Count(repeats, "repeat"), settings, least, least)
+	case repeats > 1 && repeats < least:
+		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", least, repeats)
 	}
 }
 

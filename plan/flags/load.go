@@ -271,6 +271,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	})
 	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided; 6 for one setting, 1 for dyno load)")
 	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials (default 0)")
+	p.Key(fs, "primary", "", "names", "primary", "metrics that decide, such as cpu/req,p99: a run ends when they are decided, and only they can fail --fail-worse (default p50,p99,req/s,cpu/req,rss-peak)")
 	p.Key(fs, "negligible", "", "share", "negligible", "changes below this count as the same (default 1%)")
 }
 
@@ -279,7 +280,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "path", "", "path", "path of the request (default /)", func(e *dyno.Experiment, v string) error {
 		return single(e, func(s *dyno.Step) { s.Path = v })
 	})
-	p.Key(fs, "within", "", "time", "within", "most time for the compared blocks, a hard limit if given (default 2m without --repeat, but at least 6 blocks, 13 with --fail-worse)")
+	p.Key(fs, "within", "", "time", "within", "most time for the compared blocks, a hard limit if given (default 2m without --repeat, but at least 6 blocks, 15 with --fail-worse)")
 	p.Key(fs, "turn", "", "time", "turn", "length of one turn of a setting that runs side by side; slow answers extend it (default 200ms, less in loads below 3s)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
 	p.Key(fs, "image", "", "name", "subject.image", "container image that is the subject, with --on kubernetes")

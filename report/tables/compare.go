@@ -39,8 +39,8 @@ const headMore = "more blocks"
 func (v *View) legend(sections []layout.Section) []string {
 	notes := []string{
 		fmt.Sprintf("Changes are within blocks, so they can differ from the ratio of the medians. Same: surely within ±%s; unclear: the trials cannot decide.", dyno.Fraction(v.Negligible)),
-		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v)%s; intervals are not adjusted.",
-			compare.PrimaryAlpha, compare.OtherAlpha, words.Looks(v.Table)),
+		fmt.Sprintf("Verdicts rest on p, adjusted for all comparisons of primary metrics together (limit %v) and of the others (%v); intervals are of 95%% each. Both hold whenever they are looked at.",
+			compare.PrimaryAlpha, compare.OtherAlpha),
 	}
 	if g := sections[0].Grids[0]; g.Shows(headMore) {
 		notes = append(notes, "More blocks: the number that would settle the comparison if the trials continue alike.")

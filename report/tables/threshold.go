@@ -241,8 +241,6 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 			return "beyond the limit, but not surely"
 		}
 		return "beyond the limit, but not surely, given the number of changes judged"
-	case compare.ReasonLooks:
-		return fmt.Sprintf("within the limit, but not surely in a run that can end at %d looks", r.N)
 	case compare.ReasonPartial:
 		return "only " + words.Partial(v.Table, r.N, r.Of)
 	case compare.ReasonZeroSame:

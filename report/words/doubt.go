@@ -27,7 +27,7 @@ func Doubts(t *compare.Table, ds []compare.Doubt) (texts []string) {
 
 // Partial says that fewer trials were run than planned.
 func Partial(t *compare.Table, done, planned int) string {
-	if t != nil && t.Kind == compare.OfService && t.Looks != nil && !t.Extended {
+	if t != nil && t.Sequential {
 		return fmt.Sprintf("%d of at most %d trials were run, and the run is not finished", done, planned)
 	}
 	return fmt.Sprintf("%d of %d planned trials were run", done, planned)
@@ -61,7 +61,10 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 		if d.N == 1 {
 			return "there is only one block, so no change can be told from noise"
 		}
-		return fmt.Sprintf("medians have no 95%% interval: that takes %d blocks, and there are %d", d.Of, d.N)
+		if t != nil && len(t.Settings) > 1 {
+			return fmt.Sprintf("%d blocks are too few to tell: verdicts and intervals take %d", d.N, d.Of)
+		}
+		return fmt.Sprintf("the median has no 95%% interval: that takes %d blocks, and there are %d", d.Of, d.N)
 	case dyno.WarnRunsDiffer:
 		return fmt.Sprintf("the runs differ in %s: %s and %s", d.Said[0], cmp.Or(d.Said[1], "nothing"), cmp.Or(d.Said[2], "nothing"))
 	case dyno.WarnAttribution, dyno.WarnTail, dyno.WarnGrowth, dyno.WarnSteady, dyno.WarnPicture:

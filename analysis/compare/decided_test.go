@@ -3,38 +3,11 @@ package compare
 import (
 	"fmt"
 	"math"
-	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/stats"
 )
-
-// A run that was extended is judged by its ends, its gate too; while the blocks are to come, as before.
-func TestExtended(t *testing.T) {
-	rs := experiment(10)
-	for _, o := range []Options{options(), sequential()} {
-		was := Tabulate(rs, o)
-		o.Ends = []int{10}
-		if now := Tabulate(rs, o); now.Extended || !reflect.DeepEqual(now.Looks, was.Looks) {
-			t.Errorf("before it has more blocks: extended %v, looks %v", now.Extended, now.Looks)
-		}
-		o.Ends = []int{7}
-		now := Tabulate(rs, o)
-		if want := stats.MoreLooks(was.Looks, o.Ends, 10, dyno.MostMore); !now.Extended || !reflect.DeepEqual(now.Looks, want) {
-			t.Errorf("extended %v, looks %v, want %v", now.Extended, now.Looks, want)
-		}
-		if a, b := was.FewestGateBlocks(), now.FewestGateBlocks(); a >= b {
-			t.Errorf("a gate takes %d blocks, and %d when extended", a, b)
-		}
-		for metric, v := range now.Settings[1].Versus {
-			if before := was.Settings[1].Versus[metric]; v.P < before.P || v.Gate.Single() < before.Gate.Single() {
-				t.Errorf("%s: p %v, and %v without the look", metric, v.P, before.P)
-			}
-		}
-	}
-}
 
 // runOf makes the results of blocks of GOGC=100 and GOGC=200; by says by how much a
 // metric of the latter is greater in a block, in per cent, and NaN leaves it out.
@@ -76,44 +49,52 @@ func sequential(ths ...string) Options {
 	return o
 }
 
-// A given number of blocks is judged as ever; else all looks are allowed for.
-func TestSequential(t *testing.T) {
+// However a run comes to its blocks, what it says of them is the same.
+func TestOneJudge(t *testing.T) {
 	rs := experiment(10)
-	fixed, looked := Tabulate(rs, options()), Tabulate(rs, sequential())
-	if fixed.Looks != nil || !reflect.DeepEqual(looked.Looks, stats.RunLooks) {
-		t.Errorf("looks are %v and %v", fixed.Looks, looked.Looks)
+	said := func(o Options) string {
+		v := Tabulate(rs, o).Settings[1].Versus["p50-sec"]
+		return fmt.Sprint(v.Ratio, v.Lo, v.Hi, v.P, v.Verdict, v.Gate.Single())
 	}
-	for metric, v := range looked.Settings[1].Versus {
-		was := fixed.Settings[1].Versus[metric]
-		if v.Ratio != was.Ratio && !math.IsNaN(v.Ratio) || v.Lo != was.Lo && !math.IsNaN(v.Lo) || v.Comparison.P != was.Comparison.P {
-			t.Errorf("%s: %+v, without looks %+v", metric, v, was)
-		}
-		if v.P < was.P {
-			t.Errorf("%s: p %v is less than %v without looks", metric, v.P, was.P)
-		}
-	}
-	two := looked.Settings[1].Versus["p50-sec"]
-	if c := two.Comparison; two.P != c.Single()*2 && two.P != c.Single() || c.Single() <= c.P {
-		t.Errorf("p %v of %+v", two.P, c)
+	if fixed, open := said(options()), said(sequential()); fixed != open {
+		t.Errorf("%s, and %s in a run that decides itself when it ends", fixed, open)
 	}
 }
 
-// Blocks are counted as they were run: one that failed is one.
-func TestSequentialFailed(t *testing.T) {
-	rs := experiment(10)
-	for _, r := range rs {
-		if r.Trial.Block == 3 {
-			r.Err = "no"
+// Below six blocks nothing is said of a change, whatever the numbers: they may agree by chance.
+func TestFewBlocks(t *testing.T) {
+	for blocks := 1; blocks <= 6; blocks++ {
+		v := Tabulate(runOf(blocks, map[string]func(int) float64{"p50-sec": about(50, 0.001)}), options()).Settings[1].Versus["p50-sec"]
+		if few := blocks < 6; (v.Verdict == stats.Unclear) != few || math.IsNaN(v.Lo) != few {
+			t.Errorf("%d blocks: %+v", blocks, v)
 		}
 	}
-	tb := Tabulate(rs, sequential())
-	v := tb.Settings[1].Versus["p50-sec"].Comparison
-	six := Tabulate(slices.DeleteFunc(slices.Clone(rs), func(r *dyno.Result) bool { return r.Trial.Block > 6 }), sequential())
-	if first := six.Settings[1].Versus["p50-sec"].Comparison; tb.Blocks != 9 || v.N != 9 || first.N != 5 || v.Single() != 5*min(first.P, v.P) {
-		t.Errorf("%d blocks, p %v of %v and %v", v.N, v.Single(), first.P, v.P)
+}
+
+// A verdict does not outlive its evidence: six blocks that were disturbed, then many that were not.
+func TestVerdictFollows(t *testing.T) {
+	by := func(b int) float64 {
+		if b <= 6 {
+			return about(5, 0.4)(b)
+		}
+		return about(-2.5, 3)(b)
 	}
-	if !six.Decided(Demands{}) {
-		t.Error("the first look has not come after six blocks, as one of them failed")
+	want := map[int]stats.Verdict{6: stats.Worse, 16: stats.Unclear, 25: stats.Unclear}
+	for blocks, want := range want {
+		if v := Tabulate(runOf(blocks, map[string]func(int) float64{"p50-sec": by}), sequential()).Settings[1].Versus["p50-sec"]; v.Verdict != want {
+			t.Errorf("%d blocks: %+v, want %s", blocks, v, want)
+		}
+	}
+}
+
+// The metrics that the user names decide, and no others.
+func TestPrimary(t *testing.T) {
+	o := sequential()
+	o.Primary = []string{"p90-sec"}
+	tb := Tabulate(runOf(16, map[string]func(int) float64{"p50-sec": about(1, 6), "p90-sec": about(10, 1)}), o)
+	v := tb.Settings[1].Versus["p90-sec"]
+	if !tb.Decided(Demands{}) || tb.Worse() != 1 || v.Comparison.Tests != 1 || tb.Rows[0].Primary || !tb.Rows[1].Primary {
+		t.Errorf("decided %v, %d worse, %+v, rows %+v", tb.Decided(Demands{}), tb.Worse(), v, tb.Rows)
 	}
 }
 
@@ -132,16 +113,16 @@ func TestDecided(t *testing.T) {
 		demand Demands
 		want   map[int]bool // by blocks
 	}{
-		{"a change", map[string]func(int) float64{"p50-sec": clear}, nil, Demands{}, map[int]bool{5: false, 6: true, 7: false, 10: true, 39: false, 40: true}},
+		{"a change", map[string]func(int) float64{"p50-sec": clear}, nil, Demands{}, map[int]bool{5: false, 6: true, 7: true, 40: true}},
 		{"the same", map[string]func(int) float64{"p50-sec": about(0, 0.1)}, nil, Demands{}, map[int]bool{6: true}},
-		{"narrow about no change", map[string]func(int) float64{"p50-sec": about(0.5, 0.9)}, nil, Demands{}, map[int]bool{6: true, 11: false}},
+		{"narrow about no change", map[string]func(int) float64{"p50-sec": about(0.5, 0.9)}, nil, Demands{}, map[int]bool{5: false, 11: true}},
 		{"unclear", map[string]func(int) float64{"p50-sec": clear, "p99-sec": loose}, nil, Demands{}, map[int]bool{6: false, 10: false, 40: true}},
 		{"others do not count", map[string]func(int) float64{"p50-sec": clear, "p90-sec": loose}, nil, Demands{}, map[int]bool{6: true}},
 		{"not there yet", map[string]func(int) float64{"p50-sec": clear, "p99-sec": late}, nil, Demands{}, map[int]bool{6: true}},
 		{"a threshold is unclear", map[string]func(int) float64{"p50-sec": clear, "p90-sec": loose}, []string{"change(p90) < 2%"}, Demands{}, map[int]bool{6: false, 40: true}},
 		{"a threshold has failed", map[string]func(int) float64{"p50-sec": clear}, []string{"change(p50) < 2%"}, Demands{}, map[int]bool{6: true}},
 		{"a threshold of values", map[string]func(int) float64{"p50-sec": clear}, []string{"p50 < 105s"}, Demands{}, map[int]bool{6: true}},
-		{"a gate is not sure yet", map[string]func(int) float64{"p50-sec": clear}, nil, Demands{NotWorse: true}, map[int]bool{6: false, 10: false, 16: true}},
+		{"a gate is not sure yet", map[string]func(int) float64{"p50-sec": clear}, nil, Demands{NotWorse: true}, map[int]bool{6: false, 14: false, 15: true}},
 		{"a gate has nothing to find", map[string]func(int) float64{"p50-sec": about(-10, 1)}, nil, Demands{NotWorse: true}, map[int]bool{6: true}},
 	} {
 		for blocks, want := range x.want {
@@ -171,11 +152,9 @@ func TestGateOfServices(t *testing.T) {
 		by     map[string]func(int) float64
 		want   string
 	}{
-		{"fixed, too few", 10, options(), worse, "0 worse, 1 spared, refused false"},
-		{"fixed", 11, options(), worse, "1 worse, 0 spared, refused true"},
-		{"looks, too few", 12, sequential(), worse, "0 worse, 1 spared, refused false"},
-		{"looks", 13, sequential(), worse, "1 worse, 0 spared, refused true"},
-		{"looks, more", 20, sequential(), worse, "1 worse, 0 spared, refused true"},
+		{"too few", 14, options(), worse, "0 worse, 1 spared, refused false"},
+		{"enough", 15, options(), worse, "1 worse, 0 spared, refused true"},
+		{"enough, without a given number", 15, sequential(), worse, "1 worse, 0 spared, refused true"},
 		{"equals", 40, sequential(), map[string]func(int) float64{"p50-sec": about(0, 1)}, "0 worse, 0 spared, refused false"},
 		{"negligible", 40, sequential(), map[string]func(int) float64{"p50-sec": about(0.5, 0.01)}, "0 worse, 0 spared, refused false"},
 		{"of zeros", 16, sequential(), map[string]func(int) float64{"p50-sec": func(b int) float64 { return -100 - float64(b%3) }}, "0 worse, 0 spared, refused false"},
@@ -184,8 +163,8 @@ func TestGateOfServices(t *testing.T) {
 			t.Errorf("%s: %s, want %s", x.name, got, x.want)
 		}
 	}
-	if a, b := FewestGateBlocks(), fewestGateBlocks(len(stats.GateLooks)); a != 11 || b != 13 {
-		t.Errorf("a gate takes %d and %d blocks", a, b)
+	if n := FewestGateBlocks(); n != 15 {
+		t.Errorf("a gate takes %d blocks", n)
 	}
 }
 
@@ -195,24 +174,5 @@ func TestGateByLot(t *testing.T) {
 	tb := Tabulate(runOf(6, map[string]func(int) float64{"p50-sec": about(10, 0.001)}), options())
 	if v := tb.Settings[1].Versus["p50-sec"]; v.Verdict != stats.Worse || v.Comparison.P > 1e-9 || v.Gate.P != 0.03125 || tb.Worse() != 0 {
 		t.Errorf("p %v, for a gate %v: %d are worse", v.Comparison.P, v.Gate.P, tb.Worse())
-	}
-}
-
-// The first look at which a limit is kept may end the run, so passing allows for looks.
-func TestChangeOfLooks(t *testing.T) {
-	rs := runOf(6, map[string]func(int) float64{"p50-sec": about(1.3, 1)})
-	for limit, want := range map[string]Outcome{"change(p50) < 2.5%": Unclear, "change(p50) < 6%": Passed} {
-		o := sequential(limit)
-		j := Tabulate(rs, o).Thresholds[0]
-		if j.Outcome != want {
-			t.Errorf("%s: %s, %v to %v", limit, j.Outcome, j.Lo, j.Hi)
-		}
-		o.Sequential = false
-		if plain := Tabulate(rs, o).Thresholds[0]; plain.Outcome != Passed || j.Lo != plain.Lo || j.Hi != plain.Hi {
-			t.Errorf("%s without looks: %s, %v to %v", limit, plain.Outcome, plain.Lo, plain.Hi)
-		}
-		if told := slices.ContainsFunc(j.Reasons, func(r Reason) bool { return r.Kind == ReasonLooks && r.N == 5 }); told != (want == Unclear) || j.Close {
-			t.Errorf("%s: reasons %+v, close %v", limit, j.Reasons, j.Close)
-		}
 	}
 }

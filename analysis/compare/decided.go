@@ -13,45 +13,23 @@ import (
 // benchmarks it is dyno.Bench.Error.
 const GateAlpha = 0.001
 
-// looks are those of verdicts, and those of a gate, in a run that has so many blocks.
-func (o *Options) looks(blocks int) (verdicts, gate []int) {
-	if o.Sequential {
-		verdicts, gate = stats.RunLooks, stats.GateLooks
-	}
-	if o.extended(blocks) {
-		verdicts = stats.MoreLooks(verdicts, o.Ends, blocks, dyno.MostMore)
-		gate = stats.MoreLooks(gate, o.Ends, blocks, dyno.MostMore)
-	}
-	return verdicts, gate
-}
+// FewestBlocks is the least number of blocks in which a change of a service can be found.
+const FewestBlocks = stats.FewestBlocks
 
-func (o *Options) extended(blocks int) bool {
-	n := len(o.Ends)
-	return n > 0 && blocks > o.Ends[n-1]
-}
+// FewestBenchBlocks is the least number of blocks that can tell a change of a benchmark.
+func FewestBenchBlocks() int { return stats.BenchLooks[0] }
 
 // FewestGateBlocks is the least number of blocks in which a gate of a service can find
 // anything. In fewer it lets everything pass.
-func (t *Table) FewestGateBlocks() int { return fewestGateBlocks(len(t.gateLooks)) }
-
-// FewestGateBlocks is that of a run whose number of blocks is given.
-func FewestGateBlocks() int { return fewestGateBlocks(1) }
-
-func fewestGateBlocks(looks int) int {
-	n := 1
-	for math.Ldexp(float64(max(looks, 1)), 1-n) > GateAlpha {
-		n++
-	}
-	return n
-}
+func FewestGateBlocks() int { return stats.FewestGateBlocks(GateAlpha) }
 
 // Least is the least number of blocks in which a run that decides itself how many it takes
 // can meet the demands.
 func (d Demands) Least() int {
 	if d.NotWorse {
-		return fewestGateBlocks(len(stats.GateLooks))
+		return FewestGateBlocks()
 	}
-	return stats.RunLooks[0]
+	return FewestBlocks
 }
 
 // blocksRun is the number of blocks that results are of: the greatest, as a block may have
@@ -65,34 +43,22 @@ func blocksRun(rs []*dyno.Result) (n int) {
 	return n
 }
 
-// gate compares setting j with the baseline as [stats.CompareRanks] does, which is exact
+// gate compares setting j with the baseline by signed ranks, which are exact
 // whatever the noise: in each block the order of the settings is a lot. The t test of
-// verdicts is not so far out: if who is launched first is always slower, six blocks that
-// agree by chance have any p-value. Each look has as many values as there are in the
-// blocks up to it.
+// verdicts is not so far out: blocks that agree by chance have any p-value.
 func (t *Table) gate(blocks [][]float64, j int) stats.Comparison {
 	var values, logs []float64
 	positive := true
-	looks := make([]int, 0, len(t.gateLooks))
-	look := func(block int) {
-		for len(looks) < cap(looks) && t.gateLooks[len(looks)] == block {
-			looks = append(looks, len(values))
-		}
-	}
-	for i, row := range blocks {
+	for _, row := range blocks {
 		if x, y := row[0], row[j]; !math.IsNaN(x) && !math.IsNaN(y) {
 			values, logs = append(values, y-x), append(logs, math.Log(y)-math.Log(x))
 			positive = positive && x > 0 && y > 0
 		}
-		look(i + 1)
-	}
-	for len(looks) < cap(looks) { // to come
-		looks = append(looks, len(values))
 	}
 	if positive {
-		return stats.CompareRanks(logs, true, looks)
+		return stats.GateRanks(logs, true)
 	}
-	return stats.CompareRanks(values, false, looks)
+	return stats.GateRanks(values, false)
 }
 
 // Worse counts the comparisons that a gate finds worse. Of benchmarks they are all that
@@ -143,16 +109,15 @@ func (t *Table) rule(alpha float64, m dyno.Metric) stats.Rule {
 // Decided reports whether a run of a service that decides itself how many blocks it takes
 // needs no more of them: each comparison of a primary metric has a verdict, or more blocks
 // would tell nothing that matters of it; so has each threshold of a change; and if nothing
-// may be worse, what is worse is so for the gate. It is true at looks only, as who looks
-// more often finds more. How long a run may take is for the caller.
+// may be worse, what is worse is so for the gate. It may be asked after every block. How long a
+// run may take is for the caller.
 func (t *Table) Decided(d Demands) bool {
-	if !slices.Contains(t.Looks, t.ran) {
+	switch {
+	case !t.Sequential || t.ran < FewestBlocks:
 		return false
-	}
-	if t.ran == t.Looks[len(t.Looks)-1] {
+	case t.ran >= dyno.MostBlocks:
 		return true
-	}
-	if slices.ContainsFunc(t.Thresholds, func(j Judgement) bool { return j.Threshold.Change && j.Outcome == Unclear }) {
+	case slices.ContainsFunc(t.Thresholds, func(j Judgement) bool { return j.Threshold.Change && j.Outcome == Unclear }):
 		return false
 	}
 	return t.primary(func(row Row, v *Versus) bool {

@@ -20,7 +20,7 @@ func TestDoubts(t *testing.T) {
 		{compare.Doubt{Kind: dyno.WarnNoTrial}, "the baseline GOGC=100 has no finished trial, so nothing can be compared"},
 		{compare.Doubt{Kind: dyno.WarnNoTrial, Setting: 1}, "GOGC=200 has no finished trial, so only its failure is known"},
 		{compare.Doubt{Kind: dyno.WarnNoInterval, N: 1, Of: 6}, "there is only one block, so no change can be told from noise"},
-		{compare.Doubt{Kind: dyno.WarnNoInterval, N: 2, Of: 6}, "the median has no 95% interval: that takes 6 blocks, and there are 2"},
+		{compare.Doubt{Kind: dyno.WarnNoInterval, N: 2, Of: 6}, "2 blocks are too few to tell: verdicts and intervals take 6"},
 		{compare.Doubt{Kind: dyno.WarnOneProgram, Said: []string{"rev=main", "rev=."}}, "rev=main and rev=. run the same program, byte for byte, and nothing else differs: any difference between them is chance"},
 		{compare.Doubt{Kind: dyno.WarnMixed, Setting: 1, Said: []string{"go1.25", "go1.26"}}, "the trials of GOGC=200 did not all run the same program: go1.25; go1.26"},
 		{compare.Doubt{Kind: dyno.WarnSaturated, Trials: []int{3, 5}, Closed: true, Said: []string{"it used 0.97 of its cores"}},

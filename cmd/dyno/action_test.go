@@ -25,7 +25,7 @@ var gated = map[string]struct {
 }
 
 const (
-	gatedArgs = "ARGS=--path /search -c 2 -d 200ms --repeat 3"
+	gatedArgs = "ARGS=--path /search -c 2 -d 100ms --repeat 6"
 	gate      = "GATE=--threshold change(alloc_per_req)<0.001%"
 )
 

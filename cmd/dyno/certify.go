@@ -42,7 +42,7 @@ type certifyFlags struct {
 // The plan of a campaign's runs unless it says otherwise. They are shorter than those of dyno run, as a
 // campaign is many.
 const (
-	certifiedWithin   = dyno.Duration(20 * time.Second)
+	certifiedWithin   = dyno.Duration(30 * time.Second)
 	certifiedDuration = dyno.Duration(time.Second)
 )
 
@@ -59,7 +59,7 @@ func newCertify() *cobra.Command {
 a false one. It plants changes of known size in the path of each request and makes
 many runs. Each run compares the service with itself or with one planted change,
 under names that reveal nothing until the run is judged. A run is what dyno run does
-with the same flags and plan, but at most 20s long with a load of 1s, unless they say
+with the same flags and plan, but at most 30s long with a load of 1s, unless they say
 otherwise.
 
     dyno certify ./cmd/server -- -addr '{{.Addr}}'

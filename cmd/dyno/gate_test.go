@@ -86,14 +86,14 @@ func TestFailWorse(t *testing.T) {
 		want            int
 		out             string
 	}{
-		{12, 12, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
-		{12, 12, "--fail-worse|--threshold|p99 < 1ms", exitThreshold, "3 of 3 thresholds failed"},
+		{16, 16, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
+		{16, 16, "--fail-worse|--threshold|p99 < 1ms", exitThreshold, "3 of 3 thresholds failed"},
 		{12, 12, "", exitDone, "worse"},
-		{12, 10, "--fail-worse", exitDone, "--fail-worse lets everything pass in 10 blocks: at an error of 0.1% it takes 11 (consider: --repeat 11)"},
-		{8, 8, "--fail-worse", exitUsage, "--fail-worse cannot fail with 8 blocks: an error of 0.1% needs 11 (consider: --repeat 11, or no --repeat)"},
-		{0, 14, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
-		{0, 12, "--fail-worse", exitDone, "--fail-worse lets everything pass in 12 blocks: at an error of 0.1% it takes 13 (consider: a longer --within)"},
-		{0, 12, "--full", exitDone, "looks after 6, 10, 16, 25 and 40"},
+		{16, 14, "--fail-worse", exitDone, "--fail-worse lets everything pass in 14 blocks: at an error of 0.1% it takes 15 (consider: --resume DIR --more 1)"},
+		{8, 8, "--fail-worse", exitUsage, "--fail-worse cannot fail with 8 blocks: an error of 0.1% needs 15 (consider: --repeat 15, or no --repeat)"},
+		{0, 15, "--fail-worse", exitThreshold, "1 comparison of primary metrics is worse (--fail-worse)"},
+		{0, 12, "--fail-worse", exitDone, "--fail-worse lets everything pass in 12 blocks: at an error of 0.1% it takes 15 (consider: --resume DIR --more 3)"},
+		{0, 12, "--full", exitDone, "Both hold whenever they are looked at"},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{"report", measuredBlocks(t, c.repeats, c.blocks)}

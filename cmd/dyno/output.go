@@ -75,6 +75,11 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
 		return flags.Mistakef("--format hgrm shows one setting, not %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
+	repeats := e.Resolved().Repeats
+	if i := slices.IndexFunc(e.Thresholds, func(t dyno.Threshold) bool { return t.Change }); i >= 0 && e.Bench == nil && repeats > 0 && repeats < compare.FewestBlocks {
+		return flags.Mistakef("threshold %q cannot be judged in %s: a change takes %d (consider: --repeat %d, or no --repeat)",
+			e.Thresholds[i], layout.Count(repeats, "block"), compare.FewestBlocks, compare.FewestBlocks)
+	}
 	if !o.failWorse || e.Bench != nil {
 		return nil
 	}
@@ -82,9 +87,9 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if len(e.Levels()) < 2 {
 		return flags.Mistakef("--fail-worse needs two settings, but there is one (consider: --vary rev=main,. or --threshold 'p99 < 30ms')")
 	}
-	if n := e.Resolved().Repeats; n > 0 && n < least {
+	if repeats > 0 && repeats < least {
 		return flags.Mistakef("--fail-worse cannot fail with %s: an error of %v needs %d (consider: --repeat %d, or no --repeat)",
-			layout.Count(n, "block"), dyno.Fraction(compare.GateAlpha), least, least)
+			layout.Count(repeats, "block"), dyno.Fraction(compare.GateAlpha), least, least)
 	}
 	return nil
 }

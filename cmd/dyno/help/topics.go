@@ -40,15 +40,18 @@ An unknown key is an error, which names the nearest known key.`
 const verdictsText = `Dyno compares each setting with the baseline, the first setting, within blocks. Every
 setting has one trial in each block.
 
-    better, worse   The setting changed the metric. The chance that a run reports any
-                    false change is at most 5 % among its primary metrics, and 1 %
-                    among the others, over all settings and looks together.
+    better, worse   The setting changed the metric. If settings do not differ, the chance
+                    that a report calls anything changed is at most 5 %: 3.5 % among the
+                    primary metrics, 0.4 % among the others, 1 % among functions in
+                    profiles, 0.1 % among leaks.
     same            The change is surely less than 1 % (--negligible).
     unclear         The blocks cannot decide. "More blocks" says how many would, if
-                    further trials are alike.
+                    further trials are alike. Below 6 blocks everything is unclear.
 
 Each interval is a 95 % interval of a single change. A verdict may therefore be unclear
-although the interval excludes 0. --fail-worse errs in 0.1 % of comparisons.`
+although the interval excludes 0. Verdicts and intervals hold whenever you look at them: at
+a live run, after Ctrl-C, or with more blocks (--resume DIR --more 10). --fail-worse errs in
+0.1 % of comparisons.`
 
 const statusText = `    0     done
     1     dyno could not do it, or something failed on the way

@@ -78,7 +78,9 @@ collections.
 			if o.dir != "" {
 				return newRunDir(cmd, e, &o)
 			}
-			warnRepeats(cmd, e)
+			if err := checkRepeats(cmd, e); err != nil {
+				return err
+			}
 			return measureOnly(cmd, e, &o)
 		},
 	}

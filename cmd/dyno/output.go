@@ -76,10 +76,6 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 		return flags.Mistakef("--format hgrm shows one setting, not %d (consider: --format text, or the latency.hlog of each trial)", n)
 	}
 	repeats := e.Resolved().Repeats
-	if i := slices.IndexFunc(e.Thresholds, func(t dyno.Threshold) bool { return t.Change }); i >= 0 && e.Bench == nil && repeats > 0 && repeats < compare.FewestBlocks {
-		return flags.Mistakef("threshold %q cannot be judged in %s: a change takes %d (consider: --repeat %d, or no --repeat)",
-			e.Thresholds[i], layout.Count(repeats, "block"), compare.FewestBlocks, compare.FewestBlocks)
-	}
 	if !o.failWorse || e.Bench != nil {
 		return nil
 	}

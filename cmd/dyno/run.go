@@ -149,7 +149,9 @@ func written(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment,
 }
 
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
-	warnRepeats(cmd, e)
+	if err := checkRepeats(cmd, e); err != nil {
+		return err
+	}
 	noteDirty(cmd, e)
 	err := measureInto(cmd, e, o, nil)
 	if !reported(err) {
@@ -250,20 +252,27 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	return measureInto(cmd, e, o, dir)
 }
 
-func warnRepeats(cmd *cobra.Command, e *dyno.Experiment) {
+// checkRepeats says what so few blocks cannot tell. A limit of a change that could not be judged is a mistake, as a gate
+// that cannot fail is none.
+func checkRepeats(cmd *cobra.Command, e *dyno.Experiment) error {
 	if e.Sequential() {
-		return
+		return nil
 	}
 	repeats := e.Resolved().Repeats
 	settings := len(e.Levels())
 	least := compare.FewestBlocks // which is as many as the interval of a median takes
+	change := slices.IndexFunc(e.Thresholds, func(t dyno.Threshold) bool { return t.Change })
 	switch {
+	case repeats < least && change >= 0:
+		return flags.Mistakef("threshold %q cannot be judged in %s: a change takes %d (consider: --repeat %d, or no --repeat)",
+			e.Thresholds[change], layout.Count(repeats, "block"), least, least)
 	case settings > 1 && repeats < least:
 		notef(cmd, "%s of %d settings are too few for any verdict, which takes %d (consider: --repeat %d)",
 			layout.Count(repeats, "repeat"), settings, least, least)
 	case repeats > 1 && repeats < least:
 		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", least, repeats)
 	}
+	return nil
 }
 
 // printPlan prints a dyno.yaml, which run -f reads, and the order of trials.

@@ -228,19 +228,21 @@ var simulated = flag.Int("runs", 0, "runs of services that are simulated of each
 type runFault struct{ changed, torn, missed, gate, stopped bool }
 
 func faultOf(m [][][]float64) (f runFault) {
+	hints := make([]hint, len(m))
+	gate := FewestGateBlocks(0.001)
 	for n := 2; n <= mostBlocks; n++ {
-		for i, c := range looked(m, n) {
-			v := c.Verdict(Rule{Negligible: -1})
-			changed := v == Better || v == Worse
-			contains := !(c.Lo > 1 || c.Hi < 1)
-			f.changed = f.changed || changed
-			f.torn = f.torn || changed && (contains || (c.Lo > 1) != (v == Worse))
-			f.missed = f.missed || i == 0 && !contains
+		worth := false
+		for i := range m {
+			hints[i].add(m[i][n-1])
+			worth = worth || hints[i].t(n) > 2
 		}
-		if n < FewestGateBlocks(0.001) {
-			continue
+		if worth || n < FewestBlocks || len(m[0][0]) > 3 { // of more settings others' deviations count
+			f.look(m, n)
 		}
 		for i := range m {
+			if n < gate || hints[i].ranks(n) > 0.01 {
+				continue
+			}
 			c := gated(m[i][:n])
 			f.gate = f.gate || i == 0 && c.Single() <= 0.001
 			f.stopped = f.stopped || c.Single() <= 0.001 && c.Ratio > 1
@@ -248,6 +250,55 @@ func faultOf(m [][][]float64) (f runFault) {
 	}
 	return f
 }
+
+// runAlpha is compare.PrimaryAlpha.
+const runAlpha = 0.035
+
+func (f *runFault) look(m [][][]float64, n int) {
+	for i, c := range looked(m, n) {
+		v := c.Verdict(Rule{Alpha: runAlpha, Negligible: -1})
+		changed := v == Better || v == Worse
+		contains := !(c.Lo > 1 || c.Hi < 1)
+		f.changed = f.changed || changed
+		f.torn = f.torn || changed && (contains || (c.Lo > 1) != (v == Worse))
+		f.missed = f.missed || i == 0 && !contains
+	}
+}
+
+// A hint tells in no time whether there may be anything to find, so that the simulation looks only then.
+type hint struct {
+	d        [][]float64 // log ratios of each setting
+	sum, sq  []float64
+	positive int // Walsh averages of setting 1
+}
+
+func (h *hint) add(row []float64) {
+	if h.d == nil {
+		h.d, h.sum, h.sq = make([][]float64, len(row)-1), make([]float64, len(row)-1), make([]float64, len(row)-1)
+	}
+	for j := range h.d {
+		x := math.Log(row[j+1] / row[0])
+		h.d[j] = append(h.d[j], x)
+		h.sum[j], h.sq[j] = h.sum[j]+x, h.sq[j]+x*x
+	}
+	last := h.d[0][len(h.d[0])-1]
+	for _, x := range h.d[0] {
+		if x+last > 0 {
+			h.positive++
+		}
+	}
+}
+
+func (h *hint) t(blocks int) (most float64) {
+	n := float64(blocks)
+	for j := range h.d {
+		mean := h.sum[j] / n
+		most = max(most, math.Abs(mean)/math.Sqrt((h.sq[j]-mean*h.sum[j])/(n-1)/n))
+	}
+	return most
+}
+
+func (h *hint) ranks(n int) float64 { return untied(n)[min(h.positive, n*(n+1)/2-h.positive)] }
 
 // Whatever ends a run, and whoever looks at it meanwhile: it has an error in its family no
 // more often than said, its intervals miss the truth no more often, and no verdict contradicts its interval.
@@ -271,7 +322,7 @@ func TestRunsError(t *testing.T) {
 		share := func(n *atomic.Int64) float64 { return float64(n.Load()) / float64(runs) }
 		t.Logf("%-40s %d settings: %.2f %% of runs report a change, an interval misses in %.2f %%; a gate errs in %.3f %% of comparisons, and stops %.2f %% of runs",
 			w.noise.name, w.settings, 100*share(&changed), 100*share(&missed), 100*share(&gate), 100*share(&stopped))
-		if got := share(&changed); got > atMost(0.05, runs) {
+		if got := share(&changed); got > atMost(0.045, runs) { // 0.5 % are left for all else that a report calls changed
 			t.Errorf("%s, %d settings: %.4f of runs report a change", w.noise.name, w.settings, got)
 		}
 		if got := share(&missed); got > atMost(0.06, runs) {

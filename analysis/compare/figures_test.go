@@ -15,7 +15,7 @@ var full = flag.Bool("full", false, "simulate as much as doc/ci.md's figures are
 // A service whose true median keeps a limit fails as often as doc/ci.md says, by the number of trials, the
 // deviation of a trial and the distance to the limit.
 func TestLimitError(t *testing.T) {
-	runs := 500
+	runs := 200
 	if *full {
 		runs = 20_000
 	}

@@ -24,7 +24,7 @@ type Limits struct {
 // A MemoryEnd is what became of a group's memory.
 type MemoryEnd struct {
 	Kills   int64 // processes that the kernel killed for want of memory
-	Reached bool  // the group has been at its limit
+	Reached bool  // the group's own limit was the reason of a kill, in both versions; false without a limit
 	Limit   int64 // bytes; 0 if it has none
 	Peak    int64 // most bytes that it had; 0 if unknown
 }

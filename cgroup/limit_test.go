@@ -74,3 +74,36 @@ func TestMemoryLeft(t *testing.T) {
 		}
 	}
 }
+
+// A kill that the group's own limit is the reason of is told from one for want of memory elsewhere, alike
+// in both versions. A group that was full and lost no process is not one that its limit ended.
+func TestMemoryEnd(t *testing.T) {
+	const limit = 64 << 20
+	v1 := func(kills, peak string) []string {
+		return []string{"memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill " + kills + "\n", "memory.max_usage_in_bytes", peak + "\n"}
+	}
+	v2 := func(refused, kills, peak string) []string {
+		return []string{"memory.events", "low 0\nhigh 0\nmax 17\noom " + refused + "\noom_kill " + kills + "\noom_group_kill 0\n", "memory.peak", peak + "\n"}
+	}
+	for _, c := range []struct {
+		name           string
+		files1, files2 []string
+		limit          int64
+		kills          int64
+		reached        bool
+	}{
+		{"killed at the limit", v1("1", "67104768"), v2("1", "1", "67104768"), limit, 1, true},
+		{"killed far below it: the machine had no more", v1("1", "3145728"), v2("0", "1", "3145728"), limit, 1, false},
+		{"full of file pages, and not killed", v1("0", "67108864"), v2("0", "0", "67108864"), limit, 0, false},
+		{"no limit", v1("1", "67108864"), v2("0", "1", "67108864"), 0, 1, false},
+	} {
+		for version, files := range map[string][]string{"1": c.files1, "2": c.files2} {
+			dir := t.TempDir()
+			writeFiles(t, dir, files...)
+			g := &Group{Limits: Limits{Memory: c.limit}, of: map[string]string{memory: dir}}
+			if m := g.MemoryEnd(); m.Reached != c.reached || m.Kills != c.kills || m.Limit != c.limit || m.Peak == 0 {
+				t.Errorf("%s, version %s: %+v", c.name, version, m)
+			}
+		}
+	}
+}

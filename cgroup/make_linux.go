@@ -243,17 +243,19 @@ func Scope(systemdRun string, l Limits) *Group {
 	return &Group{Limits: l, Command: append(command, "--")}
 }
 
-// MemoryEnd reads what became of the group's memory, after its program has ended.
-func (g *Group) MemoryEnd() (m MemoryEnd) {
+// MemoryEnd reads what became of the group's memory, after its program has ended. Version 2 counts
+// how often memory was refused at the group's own limit (oom). Version 1 does not: memory.failcnt stays
+// 0 on some kernels (6.18). There the limit is the reason of a kill if the peak came within 5 % of it,
+// as charges come in batches.
+func (g *Group) MemoryEnd() MemoryEnd {
 	a := openAccount(g.of[memory], "", false)
 	defer a.Close()
-	oom, _ := a.OOM.Words()
+	events, _ := a.OOM.Words()
 	peak, _ := a.Peak.Number()
-	m = MemoryEnd{Kills: int64(oom["oom_kill"]), Reached: oom["oom"] > 0, Limit: g.Memory, Peak: int64(peak)}
-	if _, v2 := oom["oom"]; !v2 {
-		// memory.failcnt stays 0 on some kernels (6.18). Charges come in batches.
-		m.Reached = peak > 0.95*float64(m.Limit)
-	}
+	refused, v2 := events["oom"]
+	m := MemoryEnd{Kills: int64(events["oom_kill"]), Limit: g.Memory, Peak: int64(peak)}
+	full := refused > 0 || !v2 && peak > 0.95*float64(m.Limit)
+	m.Reached = m.Kills > 0 && m.Limit > 0 && full
 	return m
 }
 

@@ -37,6 +37,7 @@ var (
 type hider struct {
 	names  map[string]string // by value
 	levels []string          // which stay as they are: settings have their names
+	short  []string          // names of values that are too short to be hidden
 }
 
 // hide returns nil if nothing is to be hidden. text is run.json.
@@ -52,6 +53,20 @@ func hide(text []byte) *strings.Replacer {
 	h.find("", run.Plan)
 	h.find("", run.Command)
 	return h.replacer()
+}
+
+// Unhidden are the names in a plan that say that a value is secret, where the value has fewer than 6
+// characters, so that the run directory keeps it as it is.
+func Unhidden(e *dyno.Experiment) []string {
+	text, err := json.Marshal(e)
+	var plan map[string]any
+	if err != nil || json.Unmarshal(text, &plan) != nil {
+		return nil
+	}
+	h := hider{names: map[string]string{}}
+	h.find("", plan)
+	slices.Sort(h.short)
+	return slices.Compact(h.short)
 }
 
 func (h *hider) find(key string, x any) {
@@ -96,6 +111,9 @@ func (h *hider) take(name, value string) {
 	value = strings.TrimSpace(value)
 	if m := scheme.FindStringSubmatch(value); m != nil {
 		value = m[1]
+	}
+	if value != "" && len(value) < shortest {
+		h.short = append(h.short, name)
 	}
 	if len(value) < shortest || strings.Contains(value, "{{") || strings.Contains(value, "redacted~") || h.names[value] != "" {
 		return

@@ -529,6 +529,9 @@ func TestSecrets(t *testing.T) {
 		},
 		Load: dyno.Load{Requests: 10, Client: dyno.Client{Loop: []dyno.Step{step}}},
 	}
+	if short := store.Unhidden(e); !slices.Equal(short, []string{"PWD_SHORT"}) {
+		t.Errorf("too short to be hidden are %q", short)
+	}
 	path := filepath.Join(t.TempDir(), "run")
 	d, err := store.Create(path, store.Run{Plan: e, Command: []string{"dyno", "run", "-H", "Authorization: Bearer " + header, "--env", "DB_PASSWORD=" + env}})
 	if err != nil {

@@ -116,7 +116,7 @@ func TestWhyNotBeside(t *testing.T) {
 func TestOwnLimit(t *testing.T) {
 	for limit, want := range map[int64]string{64 << 20: "", 0: "the machine, or a control group above the subject's, had no more"} {
 		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: NewTail(nil), stderr: NewTail(nil)}
-		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: true}
+		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: limit > 0}
 		close(p.Done)
 		err := p.Err()
 		wantError(t, err, "the kernel killed the subject for lack of memory")

@@ -40,7 +40,7 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 		text = "subject ended: " + status + ", after the kernel killed a process of its control group for lack of memory: "
 	}
 	cure := "fewer other processes, a lower GOMEMLIMIT"
-	if m.Limit > 0 && m.Reached {
+	if m.Reached {
 		text += fmt.Sprintf("the control group reached its limit of %v MiB", math.Round(float64(m.Limit)/(1<<20)*10)/10)
 		cure = "a lower GOMEMLIMIT, which does not cover all memory of the process, or a higher limit"
 		below := m.Limit * 9 / 10 >> 20

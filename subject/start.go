@@ -138,7 +138,7 @@ func (p *Process) Err() error {
 	case <-p.Done:
 		if p.Alone {
 			f := p.fails(killedForMemory(p.Memory, p.Status, p.env))
-			f.limit = f.why != "" && p.Memory.Limit > 0 && p.Memory.Reached
+			f.limit = f.why != "" && p.Memory.Reached
 			f.mute = f.why != "" // who is killed for memory mostly has no time to write
 			if p.Broken != "" {
 				f.why = "subject ended, as its supervisor " + p.Broken

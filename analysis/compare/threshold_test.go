@@ -271,15 +271,18 @@ func gateOf(t *testing.T, gates, blocks int, change, sd float64, limit string) (
 // A gate of twenty changes, all of which are just what is still allowed, fails
 // in no more than 2.5 % of all runs, and passes in no more.
 func TestGateError(t *testing.T) {
-	const gates = 500
+	gates := 500
+	if *full {
+		gates = 10_000
+	}
 	for _, blocks := range []int{3, 6, 20} {
 		failed, passed, each := gateOf(t, gates, blocks, 0.05, 0.05, "5%")
 		t.Logf("%d blocks: %.2f %% of gates failed, %.2f %% passed; %.3f %% of thresholds failed",
-			blocks, 100*float64(failed)/gates, 100*float64(passed)/gates, 100*float64(each)/gates/20)
-		if rate := float64(failed) / gates; rate > 0.025+3*math.Sqrt(0.025*0.975/gates) {
+			blocks, 100*float64(failed)/float64(gates), 100*float64(passed)/float64(gates), 100*float64(each)/float64(gates)/20)
+		if rate := float64(failed) / float64(gates); rate > 0.025+3*math.Sqrt(0.025*0.975/float64(gates)) {
 			t.Errorf("%d blocks: %.1f %% of gates failed", blocks, 100*rate)
 		}
-		if rate := float64(passed) / gates; rate > 0.025 {
+		if rate := float64(passed) / float64(gates); rate > 0.025 {
 			t.Errorf("%d blocks: %.1f %% of gates passed", blocks, 100*rate)
 		}
 	}

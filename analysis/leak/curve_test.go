@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
@@ -156,6 +157,10 @@ func step(t, at float64) float64 {
 // sizeOf is 1 MiB to 1 GiB, as many of each size.
 func sizeOf(rng *rand.Rand) float64 { return mib * math.Exp2(10*rng.Float64()) }
 
+// priceOf is the share of trials in which growth that ends near the end of the window passes for a leak
+// (doc/method/leaks.md); any other kind may have the 1 in 1,000 of a false alarm.
+var priceOf = map[string]float64{"cache that fills": 0.007, "map that doubles": 0.007, "saw of a batch": 0.003}
+
 // A service that does not leak is not accused, however few its collections are.
 func TestHealthyServicesAreNotAccused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 3))
@@ -176,9 +181,12 @@ func TestHealthyServicesAreNotAccused(t *testing.T) {
 			}
 		}
 		accused += n
-		t.Logf("%-30s %3d accused, %3d level, of %d", kind.name, n, level, 16**curveTrials)
+		of := 16 * *curveTrials
+		t.Logf("%-30s %3d accused, %3d level, of %d", kind.name, n, level, of)
+		expected := cmp.Or(priceOf[kind.name], 0.001) * float64(of)
+		if float64(n) > expected+3*math.Sqrt(expected) {
+			t.Errorf("%s: %d of %d trials without a leak are said to leak, where %.1f may", kind.name, n, of, expected)
+		}
 	}
-	if t.Logf("%d of %d accused", accused, trials); accused*100 > trials {
-		t.Errorf("%d of %d trials without a leak are said to leak", accused, trials)
-	}
+	t.Logf("%d of %d accused", accused, trials)
 }

@@ -39,6 +39,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 		return err
 	}
 	if dir == nil {
+		noteUnhidden(cmd, e)
 		if dir, err = o.create(e); err != nil {
 			return errors.Join(err, release())
 		}
@@ -51,6 +52,13 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	}
 	err = fill(cmd, hands, e, o, dir)
 	return o.conclude(cmd, dir, errors.Join(err, release()))
+}
+
+// noteUnhidden warns of secrets that are too short to be kept out of the run directory.
+func noteUnhidden(cmd *cobra.Command, e *dyno.Experiment) {
+	for _, name := range store.Unhidden(e) {
+		notef(cmd, "the value of %s has fewer than 6 characters, so it stays readable in the run directory", name)
+	}
 }
 
 // fill runs the trials that a run directory lacks.

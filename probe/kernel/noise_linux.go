@@ -11,14 +11,14 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A noise is what the machine and dyno itself had used by some time, in CPU seconds.
+// A noise is what some CPUs and dyno itself had used by some time, in CPU seconds.
 type noise struct {
-	all    procfs.CPUStat // of /proc/stat, all CPUs
+	all    procfs.CPUStat // of /proc/stat, the sum of the CPUs
 	own    float64
 	beside map[int]float64 // of processes that do not disturb, by process
 }
 
-// Above these shares of the machine's CPU time there is a warning; not in windows below
+// Above these shares of the CPUs' time there is a warning; not in windows below
 // noiseLeast CPU seconds, for which 10 ms ticks are too coarse.
 const (
 	othersLimit = 0.10
@@ -26,10 +26,10 @@ const (
 	noiseLeast  = 0.5
 )
 
-// readNoise leaves out those beside that have ended. Processes of policy SCHED_IDLE count as beside: they run only
-// where nothing else wants to (sched(7)).
-func readNoise(beside []int) (noise, error) {
-	fs, err := procfs.NewDefaultFS()
+// readNoise sums the CPUs in /proc/stat, and leaves out those beside that have ended. Processes of policy SCHED_IDLE count
+// as beside: they run only where nothing else wants to (sched(7)). proc is /proc.
+func readNoise(proc string, cpus *unix.CPUSet, beside []int) (noise, error) {
+	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return noise{}, err
 	}
@@ -41,8 +41,8 @@ func readNoise(beside []int) (noise, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
 		return noise{}, err
 	}
-	n := noise{st.CPUTotal, float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, map[int]float64{}}
-	for _, pid := range slices.Concat(beside, idlers()) {
+	n := noise{sum(st, cpus), float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, map[int]float64{}}
+	for _, pid := range slices.Concat(beside, idlers(cpus)) {
 		if cpu, err := CPU(pid); err == nil {
 			n.beside[pid] = cpu
 		}
@@ -50,17 +50,67 @@ func readNoise(beside []int) (noise, error) {
 	return n, nil
 }
 
-// idlers are the processes of policy SCHED_IDLE.
-func idlers() (pids []int) {
+// mayUse is the CPUs that any of the processes may use: all time of these processes is on them, so the rest of
+// what they did is others'. On a large machine the time of all CPUs would hide two that are disturbed. It is
+// every CPU if a process cannot be asked.
+func mayUse(pids ...int) *unix.CPUSet {
+	var all unix.CPUSet
+	for _, pid := range pids {
+		var its unix.CPUSet
+		if unix.SchedGetaffinity(pid, &its) != nil {
+			all.Fill()
+		}
+		for i := range its {
+			all[i] |= its[i]
+		}
+	}
+	return &all
+}
+
+// sum adds up the CPUs; all of /proc/stat if that does not have each of them: lxcfs numbers a container's anew.
+func sum(st procfs.Stat, cpus *unix.CPUSet) (all procfs.CPUStat) {
+	found := 0
+	for number, c := range st.CPU {
+		if !cpus.IsSet(int(number)) {
+			continue
+		}
+		found++
+		all.User, all.Nice, all.System = all.User+c.User, all.Nice+c.Nice, all.System+c.System
+		all.Idle, all.Iowait, all.Steal = all.Idle+c.Idle, all.Iowait+c.Iowait, all.Steal+c.Steal
+		all.IRQ, all.SoftIRQ = all.IRQ+c.IRQ, all.SoftIRQ+c.SoftIRQ
+	}
+	if found < cpus.Count() {
+		return st.CPUTotal
+	}
+	return all
+}
+
+// idlers are the processes of policy SCHED_IDLE that may use no other CPUs.
+func idlers(cpus *unix.CPUSet) (pids []int) {
 	names, _ := os.ReadDir(procfs.DefaultMountPoint)
 	for _, n := range names {
-		if pid, err := strconv.Atoi(n.Name()); err == nil {
-			if a, err := unix.SchedGetAttr(pid, 0); err == nil && a.Policy == unix.SCHED_IDLE {
-				pids = append(pids, pid)
-			}
+		pid, err := strconv.Atoi(n.Name())
+		if err != nil {
+			continue
+		}
+		if a, err := unix.SchedGetAttr(pid, 0); err != nil || a.Policy != unix.SCHED_IDLE {
+			continue
+		}
+		var its unix.CPUSet
+		if unix.SchedGetaffinity(pid, &its) == nil && within(&its, cpus) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+func within(its, cpus *unix.CPUSet) bool {
+	for i := range its {
+		if its[i]&^cpus[i] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // since says what disturbed a window in which the subject used so many CPU seconds.

@@ -70,7 +70,8 @@ const (
 
 type procWatch struct {
 	p       procfs.Proc
-	statm   *os.File // stays open: that is nine tenths of a reading's cost
+	statm   *os.File     // stays open: that is nine tenths of a reading's cost
+	cpus    *unix.CPUSet // that dyno or the subject may use
 	noise   noise
 	precise bool    // the CPU clock can be read
 	fresh   bool    // the high-water mark was reset
@@ -108,7 +109,8 @@ func (w *procWatch) begin() (err error) {
 	if w.mark, err = highWater(w.p); err != nil {
 		return err
 	}
-	w.noise, err = readNoise(w.beside)
+	w.cpus = mayUse(os.Getpid(), w.p.PID)
+	w.noise, err = readNoise(procfs.DefaultMountPoint, w.cpus, w.beside)
 	return err
 }
 
@@ -229,7 +231,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if !w.precise {
 		r.Warnings.Add(dyno.WarnCoarse, "CPU time has a resolution of 10 ms, as dyno cannot read the CPU clock of the process")
 	}
-	now, err := readNoise(w.beside)
+	now, err := readNoise(procfs.DefaultMountPoint, w.cpus, w.beside)
 	if err != nil {
 		return r, err
 	}

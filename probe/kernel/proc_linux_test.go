@@ -182,7 +182,7 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
 		}
 	}
-	if n, err := readNoise([]int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
+	if n, err := readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), []int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	idler := exec.Command("sleep", "60")
@@ -191,15 +191,53 @@ func TestNoise(t *testing.T) {
 	}
 	defer func() { idler.Process.Kill(); idler.Wait() }()
 	pid := idler.Process.Pid
-	if _, ok := must(readNoise(nil)).beside[pid]; ok {
+	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil)).beside[pid]; ok {
 		t.Error("an ordinary process is beside")
 	}
 	idle := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
 	if err := unix.SchedSetAttr(pid, &idle, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := must(readNoise(nil)).beside[pid]; !ok {
+	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil)).beside[pid]; !ok {
 		t.Error("a process that runs only where nothing else wants to is not beside")
+	}
+}
+
+// On a machine of 8 CPUs, strangers fill one of the two that dyno and the subject may use. They are half of
+// these, and an eighth of the machine. What they do on other CPUs disturbs nobody.
+func TestNoiseOfTheCPUsThatMayBeUsed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		cpus   []int
+		others float64
+		steal  float64
+	}{
+		{"two CPUs, one of them disturbed", []int{2, 3}, 0.5, 0.05},
+		{"two quiet CPUs", []int{0, 1}, 0, 0},
+		{"all CPUs", []int{0, 1, 2, 3, 4, 5, 6, 7}, 0.225, 0.0125},
+		{"a CPU that /proc/stat does not have", []int{2, 3, 9}, 0.225, 0.0125},
+	} {
+		var cpus unix.CPUSet
+		for _, n := range c.cpus {
+			cpus.Set(n)
+		}
+		before, after := must(readNoise("testdata/before", &cpus, nil)), must(readNoise("testdata/after", &cpus, nil))
+		after.own = before.own // which is this process's, and not in the recording
+		after.beside = nil
+		values, _ := after.since(before, 4)
+		if got := fmt.Sprintf("%.4f %.4f", values[0].Value, values[1].Value); got != fmt.Sprintf("%.4f %.4f", c.others, c.steal) {
+			t.Errorf("%s: others and steal %s, want %.4f %.4f", c.name, got, c.others, c.steal)
+		}
+	}
+}
+
+func TestMayUse(t *testing.T) {
+	if _, err := os.Stat("/proc/4194304"); err == nil { // above the largest process number
+		t.Fatal("it is there")
+	}
+	mine := mayUse(os.Getpid())
+	if mine.Count() == 0 || !within(mine, mayUse(os.Getpid(), 4194304)) || within(mayUse(4194304), mine) {
+		t.Errorf("%v", mine)
 	}
 }
 

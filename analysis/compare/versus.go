@@ -11,11 +11,11 @@ import (
 // The errors allowed to the two families of comparisons. The primary metrics
 // are what experiments are made for; all others are looked at because they are
 // there, so that a change among them needs stronger evidence. With the functions
-// (profiles.Alpha, 1 %) and leaks (0.1 %) they are at most 5 % together: the chance that a report of
-// settings that do not differ calls anything changed.
+// (1 %, profiles.Alpha) and leaks (0.1 % for each setting of a run that looks for them) it is 5 %: the
+// chance that a report of two settings that do not differ calls anything changed.
 const (
 	PrimaryAlpha = 0.035
-	OtherAlpha   = 0.004
+	OtherAlpha   = 0.003
 )
 
 // A Versus is one row of a setting compared with the baseline's, within

@@ -9,8 +9,9 @@ import (
 	"github.com/dynolab/dyno/stats"
 )
 
-// Alpha bounds the adjusted p of a function that is said to have changed: at most 1 % of the
-// comparisons of settings that do not differ may name any function (doc/method/profiles.md).
+// Alpha bounds the adjusted p of a function that is said to have changed, for one kind of profile; all
+// settings beside the baseline share it. At most 1 % of the runs of settings that do not
+// differ may name any function (doc/method/profiles.md).
 const Alpha = 0.0025
 
 // Pairs is the least number of pairs of trials that can show a change of a function.
@@ -83,7 +84,7 @@ func (r *FunctionChange) change(by Order) *Change {
 }
 
 // Difference compares a setting with a baseline. A function has changed if its adjusted p
-// is at most Alpha, and the change more than a negligible share of the total per request;
+// is at most its part of Alpha, and the change more than a negligible share of the total per request;
 // 0 means dyno.DefaultNegligible. With fewer than Pairs pairs all is unclear.
 func (p *Profiles) Difference(base, setting string, by Order, negligible float64) *Diff {
 	if negligible == 0 {
@@ -139,10 +140,11 @@ type pairing struct {
 	sums     [2][]*sums
 	totals   [2][]float64
 	size     float64 // of a trial, mean
+	alpha    float64 // the part of Alpha that this comparison has
 }
 
 func (p *Profiles) pair(base, setting string) *pairing {
-	c := &pairing{settings: [2]string{base, setting}}
+	c := &pairing{settings: [2]string{base, setting}, alpha: Alpha / float64(max(1, len(p.Settings)-1))}
 	for _, a := range p.trials[base] {
 		i := slices.IndexFunc(p.trials[setting], func(b *profiledTrial) bool { return b.block == a.block })
 		if i < 0 {
@@ -212,7 +214,7 @@ func (c *pairing) changes(fns []*Function, of func(side, block int, fn *Function
 		case few:
 		case s.Lo >= -limit && s.Hi <= limit:
 			out[i].Verdict = stats.Same
-		case !(s.Adjusted <= Alpha) || math.Abs(s.Diff) < limit:
+		case !(s.Adjusted <= c.alpha) || math.Abs(s.Diff) < limit:
 		case s.Diff < 0:
 			out[i].Verdict = stats.Better
 		default:

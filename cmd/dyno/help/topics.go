@@ -42,7 +42,7 @@ setting has one trial in each block.
 
     better, worse   The setting changed the metric. If settings do not differ, the chance
                     that a report calls anything changed is at most 5 %: 3.5 % among the
-                    primary metrics, 0.4 % among the others, 1 % among functions in
+                    primary metrics, 0.3 % among the others, 1 % among functions in
                     profiles, 0.1 % among leaks.
     same            The change is surely less than 1 % (--negligible).
     unclear         The blocks cannot decide. "More blocks" says how many would, if

@@ -37,6 +37,7 @@ var Metrics = []Metric{
 	{"failures", -1, false, "requests that failed"},
 	{"late-frac", -1, false, "share of requests that took longer than the deadline, failed or were never sent"},
 	{"unsent", -1, false, "requests of an open load that were due and never sent"},
+	{"rest-cpu-frac", 0, false, "CPU time per second late in the turns of other settings, of one CPU"},
 	{"lateness-p99-sec", 0, false, "99th percentile of how late the generator sent"},
 	{"generator-cpu-frac", 0, false, "generator's CPU time as a share of its cores"},
 	{"cpu-sec/req", -1, true, "CPU time of the subject per request"},

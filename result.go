@@ -35,6 +35,10 @@ type Result struct {
 	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
 }
 
+// Beside reports whether the trial was compared side by side with others. Once a run goes on with one trial after the
+// other, such results count no more.
+func (r *Result) Beside() bool { return r.Turns > 0 && r.Trial.For == "" }
+
 // Sent is what a load sent and received in the measured window.
 type Sent struct {
 	Engine    string        `json:"engine,omitempty"`    // what sent it: "raw", "loop", "std", or the name of another generator

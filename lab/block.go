@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/lab/rests"
 	"github.com/dynolab/dyno/lab/turns"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/load/turn"
@@ -20,7 +21,10 @@ type block struct {
 	launched []chan struct{} // of each trial, closed when its subject is ready or failed
 	turn     time.Duration
 	own      func(*dyno.Trial) bool // an error of this trial is its setting's own
-	patient  bool                   // none has less time to get ready because others are there
+	ledger   *rests.Ledger          // nil where CPU clocks cannot be read
+	known    *rests.Known
+	quiet    bool // it is the first, and has a quiet moment
+	patient  bool // none has less time to get ready because others are there
 
 	stop    context.CancelCauseFunc
 	mu      sync.Mutex
@@ -52,7 +56,9 @@ type besides struct {
 	place    int    // in the order of launches
 	launched func() // lets the next be launched; may be called again
 	turn     *turn.Turn
-	turns    int // that the window had
+	turns    int          // that the window had
+	rested   rests.Rested // of the window
+	counted  bool         // rested is known
 }
 
 // runBlock runs trials side by side and returns their results in the same order. The error is a
@@ -63,6 +69,10 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	}
 	l = l.sharing()
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
+	if l.CPU != nil && l.Away == 0 {
+		b.ledger, b.known, b.quiet = rests.NewLedger(l.CPU), &c.known, c.blocks == 1
+		b.rota.Mark = b.ledger.Mark
+	}
 	if trials[0].Load.Open() || l.Away > 0 { // so are all
 		b.rota.ByClock(b.turn)
 		b.rota.Early(l.Away)
@@ -85,6 +95,11 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	}
 	b.rota.Run(ctx)
 	wg.Wait()
+	for _, t := range all {
+		if t.beside.counted && trials[0].For == "" {
+			c.known.Add(t.Setting.String(), t.beside.rested)
+		}
+	}
 	return results, context.Cause(ctx)
 }
 
@@ -186,7 +201,7 @@ func (p *besides) exhausted(trial int, err error) {
 }
 
 // around lets the load of a trial take turns.
-func (p *besides) around(ctx context.Context, t *trial, o *load.Options) error {
+func (p *besides) around(ctx context.Context, t *trial, pid int, o *load.Options) error {
 	begin, end := o.Begin, o.End
 	o.Turn = p.turn
 	o.Begin = func(ctx context.Context) error {
@@ -197,16 +212,66 @@ func (p *besides) around(ctx context.Context, t *trial, o *load.Options) error {
 			return err
 		}
 		t.began = p.turn.Own()
+		if l := p.block.ledger; l != nil && pid != 0 {
+			l.Open(pid, p.turn.Own)
+		}
 		return p.Await(ctx, true)
 	}
 	o.End = func() {
 		p.turns = p.Turns()
 		p.Await(ctx, false) // a window has the rests of its subject in it, up to the last turn of all
+		if l := p.block.ledger; l != nil {
+			p.rested, p.counted = l.Close(pid)
+		}
 		end()
 		p.turn.Open() // for the teardown
 		p.Leave()
 	}
+	if p.block.quiet && pid != 0 {
+		if err := p.rest(ctx, t, pid); err != nil {
+			return err
+		}
+	}
 	return p.Await(ctx, true)
+}
+
+// rest measures what a subject does while nobody is loaded.
+func (p *besides) rest(ctx context.Context, t *trial, pid int) error {
+	b := p.block
+	if err := p.Await(ctx, false); err != nil { // until all are ready
+		return err
+	}
+	began, err := t.lab.CPU(pid)
+	from := time.Now()
+	sleepUntil(ctx, from.Add(rests.QuietTime))
+	if ended, err2 := t.lab.CPU(pid); err == nil && err2 == nil {
+		b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
+	}
+	if err := p.Await(ctx, false); err != nil { // until that is known of all
+		return err
+	}
+	if why := b.known.TooMuch(); why != "" {
+		b.stop(&notBeside{why: why})
+	}
+	return nil
+}
+
+// charge takes off what time used of the CPU in the rests of a window: of that the subject would have had none, had it been
+// alone for as long as its turns lasted.
+func (p *besides) charge(t *trial, values dyno.Values) dyno.Values {
+	if !p.counted {
+		return values
+	}
+	off := p.block.known.Timed(t.Setting.String(), p.rested) * p.rested.Time().Seconds()
+	for i, v := range values {
+		if v.Metric == "cpu-sec" {
+			values[i].Value = max(v.Value-off, 0)
+		}
+	}
+	if p.rested.LateTime > 0 {
+		values = append(values, dyno.Value{Metric: "rest-cpu-frac", Value: p.rested.Rate()})
+	}
+	return values
 }
 
 // sharing is a lab whose trials share the readings of memory that is left: each takes some 100 µs

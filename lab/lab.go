@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/lab/rests"
 	"github.com/dynolab/dyno/load"
 	"github.com/dynolab/dyno/load/foreign"
 	"github.com/dynolab/dyno/load/grpc"
@@ -72,7 +73,7 @@ type Hands struct {
 type Observers struct {
 	Building func(step string)                  // told of each package that is compiled for a subject, and each module that is downloaded
 	Watch    func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
-	Alone    func(why string)                   // told once if subjects do not run side by side, though the plan has several settings
+	Alone    func(why string)                   // told once if subjects do not run side by side, though the plan has several settings; results of before that were Beside count no more
 	Over     func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
 	// Live is told of each point of the series, and by which probe. Several goroutines call it.
 	Live func(t *dyno.Trial, probe, metric string, v float64)
@@ -207,6 +208,11 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		if err := c.block(ctx, part); err != nil {
 			return err
 		}
+		if c.restart { // what was measured in turns counts no more
+			c.restart, c.blocks, c.first = false, 0, nil
+			trials = dyno.InOrder(e.Trials())
+			continue
+		}
 		if c.blocks == 1 && len(trials) > 0 && len(c.first) == len(part) && alike(c.first) {
 			return &AlikeError{len(part), c.first[0].Err}
 		}
@@ -280,6 +286,7 @@ type course struct {
 	e      *dyno.Experiment
 	sink   func(*dyno.Result) error
 	began  time.Time
+	since  time.Time      // when the first block began of those that count
 	first  []*dyno.Result // of the first block that was run
 	blocks int            // that were run
 	beside bool           // they run side by side
@@ -289,6 +296,9 @@ type course struct {
 	proved  bool            // all settings that are not broken were up together, so that an error is its setting's own
 	broken  map[string]bool // settings that fail alone, too
 	patient bool            // some setting takes much longer than others to get ready
+	known   rests.Known
+	turned  bool // some results are of trials side by side
+	restart bool // all blocks are measured anew, one trial after the other
 }
 
 // itsOwn reports whether an error of a trial beside others is its setting's own.
@@ -298,7 +308,10 @@ func (c *course) itsOwn(t *dyno.Trial) bool { return c.proved || c.broken[t.Sett
 func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	if trials[0].For == "" {
 		if c.blocks++; c.blocks == 1 {
-			c.began = time.Now()
+			if c.since.IsZero() {
+				c.began = time.Now()
+			}
+			c.since = time.Now()
 		}
 	}
 	if !c.beside || trials[0].For != "" && trials[0].For != dyno.ForSame {
@@ -333,7 +346,14 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	if failed := slices.IndexFunc(rs, func(r *dyno.Result) bool { return r.Err != "" && !c.itsOwn(&r.Trial) }); failed >= 0 {
 		return c.tryAlone(ctx, trials, failedBeside(rs[failed]))
 	}
+	if why := c.known.TooMuch(); why != "" {
+		c.lab.clear(trials)
+		c.beside, c.restart, c.turned = false, true, false
+		c.lab.alone(why)
+		return nil
+	}
 	c.proved = c.proved || trials[0].For == ""
+	c.turned = c.turned || trials[0].For == ""
 	rs, dropped := c.settled(rs)
 	c.lab.clear(dropped)
 	return c.sinkAll(rs)
@@ -404,7 +424,7 @@ func (c *course) tryAlone(ctx context.Context, trials []dyno.Trial, not *notBesi
 	if err != nil || again {
 		return err
 	}
-	c.beside = false
+	c.beside, c.restart = false, c.turned
 	c.lab.alone(not.why)
 	return nil
 }
@@ -460,8 +480,7 @@ func (c *course) ended(block int) dyno.Ended {
 	if within == 0 && c.e.Sequential() {
 		within, least = time.Duration(dyno.DefaultWithin), c.lab.Least
 	}
-	took := time.Since(c.began)
-	if next := took + took/time.Duration(c.blocks); within > 0 && block >= least && next > within {
+	if next := time.Since(c.began) + time.Since(c.since)/time.Duration(c.blocks); within > 0 && block >= least && next > within {
 		return dyno.EndedTime
 	}
 	return ""

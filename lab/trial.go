@@ -204,6 +204,9 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		}
 		kept.all = rec.Kept
 		saw := probe.Merge(w.readings)
+		if t.beside != nil {
+			saw.Values = t.beside.charge(t, saw.Values)
+		}
 		r.Generators = rec.Generators
 		r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures
 		r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
@@ -236,7 +239,7 @@ func (t *trial) load(ctx context.Context, running *Running, w *window, s *snapsh
 	}
 	if t.beside != nil {
 		defer t.beside.Leave()
-		if err := t.beside.around(ctx, t, &o); err != nil {
+		if err := t.beside.around(ctx, t, running.Target.PID, &o); err != nil {
 			return nil, err
 		}
 	}

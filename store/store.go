@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,10 +145,18 @@ func (d *Dir) hide() error {
 	return err
 }
 
-// SetAlone and SetEnded keep what Run has of it.
+// SetAlone and SetEnded keep what Run has of it. Results of trials that were side by side count no more: what is
+// compared is measured in one way.
 func (d *Dir) SetAlone(why string) error {
 	d.Run.Alone = why
+	d.dropBeside()
 	return d.writeRun()
+}
+
+func (d *Dir) dropBeside() {
+	if d.Run.Alone != "" {
+		maps.DeleteFunc(d.done, func(_ int, r *dyno.Result) bool { return r.Beside() })
+	}
 }
 
 func (d *Dir) SetEnded(ended dyno.Ended) error {
@@ -260,6 +269,7 @@ func Resume(path string) (*Dir, error) {
 	if d.done, good, d.notes, err = readResults(d.results); err == nil {
 		err = d.results.Truncate(good)
 	}
+	d.dropBeside()
 	if err == nil && (d.Run.Schema < schema || d.unproven != nil) { // the results to come are of this schema, and of this user
 		d.Run.Schema = schema
 		err = d.writeRun()
@@ -297,6 +307,7 @@ func Read(path string) (*Dir, error) {
 	if d.done, _, d.notes, err = readResults(f); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
+	d.dropBeside()
 	return d, nil
 }
 

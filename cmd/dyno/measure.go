@@ -66,7 +66,7 @@ func fill(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, d
 	noteLosses(cmd, dir)
 	missing := dir.Missing()
 	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
-	hands.Skip = func(n int) bool { return !slices.Contains(missing, n) }
+	hands.Skip = func(n int) bool { return !slices.Contains(dir.Missing(), n) }
 	var failed [2]error
 	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
 	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
@@ -87,6 +87,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	}
 	hands.Dir = func(int) (string, error) { return "", nil }
 	var results []*dyno.Result
+	hands.Alone = func(string) { results = slices.DeleteFunc(results, (*dyno.Result).Beside) }
 	// An interrupted trial is shown, as it cannot be gone on with.
 	hands.Interrupted = func(r *dyno.Result) {
 		if r.Latency != nil && r.Latency.Count() > 0 {

@@ -51,6 +51,7 @@ func (r *Rota) tabulate() {
 		Start: time.Now().Add(gap + r.lead), Turn: slot, Every: slot + gap, Seed: [2]uint64{r.rng.Uint64(), r.rng.Uint64()},
 		Size: len(workers),
 	}
+	r.table = t
 	for i, m := range workers {
 		t.Place = i
 		m.begins, m.rounds = t.Begin(), time.Duration(t.Size)*t.Every

@@ -21,10 +21,15 @@ type Gate interface {
 
 // A Rota gives turns to its members until all have left.
 type Rota struct {
+	// Mark, if not nil, is called at the beginning, in the middle and at the end of each turn, by the
+	// goroutine of Run; where turns go by the clock, a gap is part of the turn before it. It is set before Run.
+	Mark func()
+
 	rng   *rand.Rand
 	order []int         // of the round before, if it is to be mirrored
 	slot  time.Duration // by the clock; 0: turns end with their last answers
 	lead  time.Duration // see Early
+	table Table         // of the phase, by the clock
 
 	mu      sync.Mutex
 	members []*Member
@@ -127,11 +132,37 @@ func (r *Rota) Run(ctx context.Context) {
 			r.round(ctx, workers)
 			continue
 		}
+		tick, stop := r.tick()
 		select {
 		case <-changed:
+		case <-tick:
+			r.mark()
 		case <-ctx.Done():
 		}
+		stop()
 	}
+}
+
+func (r *Rota) mark() {
+	if r.Mark != nil {
+		r.Mark()
+	}
+}
+
+// tick is when the next half of a turn by the clock begins; never without such turns.
+func (r *Rota) tick() (<-chan time.Time, func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	half := r.table.Every / 2
+	if r.Mark == nil || half == 0 {
+		return nil, func() bool { return false }
+	}
+	wait := time.Until(r.table.Start)
+	if wait <= 0 {
+		wait = half - (-wait)%half
+	}
+	timer := time.NewTimer(wait)
+	return timer.C, timer.Stop
 }
 
 // look returns who is to have a turn. If all that are left wait, it lets them go on.
@@ -192,8 +223,10 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 	m.turns++
 	r.mu.Unlock()
 	m.Gate.Open()
-	timer := time.NewTimer(length)
+	r.mark()
+	timer, middle := time.NewTimer(length), time.NewTimer(length/2)
 	defer timer.Stop()
+	defer middle.Stop()
 	for over := false; !over; {
 		r.mu.Lock()
 		works, changed := m.state == working, r.changed
@@ -204,12 +237,15 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 		select {
 		case <-timer.C:
 			over = true
+		case <-middle.C:
+			r.mark()
 		case <-changed:
 		case <-ctx.Done():
 			over = true
 		}
 	}
 	m.Gate.Shut(ctx)
+	r.mark()
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

@@ -1,0 +1,111 @@
+package rests
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Limits of what subjects may do in the turns of others. Beyond them a block does not run side by side.
+const (
+	// pressureLimit is the share of one CPU that all who rest may use together, late in their rests: they take it from
+	// the one whose turn it is. A burst of 5 ms is then in 1 of 1,000 ms, which p99 hardly feels.
+	pressureLimit = 0.005
+	// doubtLimit is the share of a subject's CPU time of which it is not known whether requests caused it, or time.
+	doubtLimit = 0.015
+	// lingerLimit is how much of its CPU time a subject may use right after its turns.
+	lingerLimit = 0.05
+	// QuietTime is how long all subjects of a first block are ready and nobody is loaded.
+	QuietTime = 500 * time.Millisecond
+	// leastRest is for how long rests have to be seen before they are judged: CPU clocks are exact, and bursts are not even.
+	leastRest = time.Second
+)
+
+// Known is what is known of what settings do without requests, over all blocks. The zero value knows nothing.
+type Known struct {
+	mu sync.Mutex
+	of map[string]*background
+}
+
+type background struct {
+	quiet float64 // CPU time per second in the quiet moment
+	sum   Rested
+}
+
+func (k *Known) setting(s string) *background {
+	if k.of == nil {
+		k.of = map[string]*background{}
+	}
+	if k.of[s] == nil {
+		k.of[s] = new(background)
+	}
+	return k.of[s]
+}
+
+// Quiet notes the CPU time per second of a setting while nobody is loaded.
+func (k *Known) Quiet(setting string, rate float64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.setting(setting).quiet = rate
+}
+
+// Add notes what a subject of a setting used in a window.
+func (k *Known) Add(setting string, r Rested) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.setting(setting).sum.add(r)
+}
+
+// Timed is the CPU time per second that time causes in a setting, as far as it is known: late in rests, of which r are
+// the last, and before any load.
+func (k *Known) Timed(setting string, r Rested) float64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x := k.setting(setting)
+	r.add(x.sum)
+	return min(r.Rate(), x.quiet)
+}
+
+// TooMuch says why the settings cannot run side by side, by what was seen of all blocks; "" if they can.
+func (k *Known) TooMuch() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all, most, who := 0.0, 0.0, ""
+	for _, s := range slices.Sorted(maps.Keys(k.of)) {
+		rate := k.of[s].rate()
+		if all += rate; rate > most {
+			most, who = rate, s
+		}
+	}
+	for _, x := range k.of {
+		if all-x.rate() > pressureLimit {
+			return fmt.Sprintf("%s uses %s of a CPU without any request, which another setting would lack in its turn", who, percent(most))
+		}
+	}
+	for _, s := range slices.Sorted(maps.Keys(k.of)) {
+		x := k.of[s]
+		charged := x.sum.Own + x.sum.After
+		if x.sum.LateTime < leastRest {
+			continue
+		}
+		if doubt := (x.sum.Rate() - x.quiet) * x.sum.Time().Seconds(); doubt > doubtLimit*charged {
+			return fmt.Sprintf("%s does %s of its work long after its turns, and it is unknown whether requests or time cause that", s, percent(doubt/charged))
+		}
+		if x.sum.After > lingerLimit*charged {
+			return fmt.Sprintf("%s does %s of its work after its turns, and it is unknown whether requests or time cause that", s, percent(x.sum.After/charged))
+		}
+	}
+	return ""
+}
+
+// rate is the CPU time per second of a setting that rests.
+func (x *background) rate() float64 {
+	if x.sum.LateTime < leastRest {
+		return x.quiet
+	}
+	return x.sum.Rate()
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.2g %%", 100*x) }

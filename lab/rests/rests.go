@@ -1,0 +1,111 @@
+// Package rests tells apart what subjects that take turns use of the CPUs: in their turns, right after them, and late in
+// the turns of others. By that it says whether they can take turns at all, and what time caused, not requests.
+//
+// It owns the arithmetic and the limits. Package lab says when a turn begins, and reads the CPU clocks.
+package rests
+
+import (
+	"sync"
+	"time"
+)
+
+// A Rested is a subject's CPU time in its window, in seconds, told apart by whose turn it was. What
+// requests cause and leave behind, such as collections, is mostly over by the middle of the next turn.
+type Rested struct {
+	Own, After, Late             float64
+	OwnTime, AfterTime, LateTime time.Duration
+}
+
+func (r *Rested) add(o Rested) {
+	r.Own, r.After, r.Late = r.Own+o.Own, r.After+o.After, r.Late+o.Late
+	r.OwnTime, r.AfterTime, r.LateTime = r.OwnTime+o.OwnTime, r.AfterTime+o.AfterTime, r.LateTime+o.LateTime
+}
+
+// Rate is the CPU time per second late in rests; 0 if there were none.
+func (r Rested) Rate() float64 {
+	if r.LateTime == 0 {
+		return 0
+	}
+	return r.Late / r.LateTime.Seconds()
+}
+
+// Time is how long the subject rested.
+func (r Rested) Time() time.Duration { return r.AfterTime + r.LateTime }
+
+// A Ledger keeps what the subjects of a block use. Its methods may be called by several goroutines.
+type Ledger struct {
+	cpu func(pid int) (float64, error)
+
+	mu      sync.Mutex
+	entries map[int]*entry // by process
+}
+
+// NewLedger returns a Ledger without entries; cpu reads the CPU clock of a process, in seconds.
+func NewLedger(cpu func(pid int) (float64, error)) *Ledger {
+	return &Ledger{cpu: cpu, entries: map[int]*entry{}}
+}
+
+// An entry is of one subject, from the beginning of its window to the end.
+type entry struct {
+	sum   Rested
+	own   func() time.Duration
+	used  float64 // up to
+	at    time.Time
+	had   time.Duration // of own, likewise
+	rests int           // stretches since its last turn
+	lost  bool          // its clock could not be read
+}
+
+// Open begins the entry of a process; own is how long its turns have lasted so far.
+func (l *Ledger) Open(pid int, own func() time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	used, err := l.cpu(pid)
+	l.entries[pid] = &entry{own: own, used: used, at: time.Now(), had: own(), lost: err != nil}
+}
+
+// Close ends an entry, and says what it has; ok is false if there is none, or a clock could not be read.
+func (l *Ledger) Close(pid int) (sum Rested, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[pid]
+	if e == nil {
+		return Rested{}, false
+	}
+	l.read(pid, e)
+	delete(l.entries, pid)
+	return e.sum, !e.lost
+}
+
+// Mark is called at the beginning, in the middle and at the end of each turn.
+func (l *Ledger) Mark() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for pid, e := range l.entries {
+		l.read(pid, e)
+	}
+}
+
+// ownShare is from which share on a stretch is one of the subject's own turn: that of an open load ends with a gap.
+const ownShare = 4
+
+func (l *Ledger) read(pid int, e *entry) {
+	used, err := l.cpu(pid)
+	now, own := time.Now(), e.own()
+	if err != nil {
+		e.lost = true
+		return
+	}
+	took, cpu := now.Sub(e.at), used-e.used
+	switch s := &e.sum; {
+	case (own-e.had)*ownShare >= took:
+		e.rests = 0
+		s.Own, s.OwnTime = s.Own+cpu, s.OwnTime+took
+	case e.rests == 0:
+		e.rests++
+		s.After, s.AfterTime = s.After+cpu, s.AfterTime+took
+	default:
+		s.Late, s.LateTime = s.Late+cpu, s.LateTime+took
+	}
+	e.used, e.at, e.had = used, now, own
+}

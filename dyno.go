@@ -25,7 +25,7 @@ type Experiment struct {
 	Factors  Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
 	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
 	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means as many as it takes where several settings are compared, else DefaultRepeats, of slices DefaultPairs
-	Seed     uint64    `json:"seed,omitempty"`     // orders the trials
+	Seed     *uint64   `json:"seed,omitempty"`     // of the order of trials and of all else that is random, see Draw and Rand; nil means 0
 	Limits   Limits    `json:"limits,omitzero"`    // of every trial's subject
 	On       On        `json:"on,omitzero"`        // where trials run
 	Load     Load      `json:"load,omitzero"`
@@ -48,6 +48,8 @@ type Experiment struct {
 	Within Duration `json:"within,omitempty"` // most time for compared blocks; 0 means none with Repeats, else DefaultWithin or, where those take longer, the fewest that can tell a change
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
+
+	Shuffled bool `json:"-"` // Trials shuffles each block by itself, as in runs of before schema 3
 
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 

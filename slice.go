@@ -3,7 +3,6 @@ package dyno
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -75,20 +74,6 @@ func (e *Experiment) Slices() string {
 		s += fmt.Sprintf("; the first %v of each is not measured", settle)
 	}
 	return s
-}
-
-// mirrored returns the order of n settings in a block: random, then the same backwards, so
-// that even drift falls on all alike (ABBA or BAAB, at random against periods).
-func mirrored(rng *rand.Rand, n int) func(block int) []int {
-	var order []int
-	return func(block int) []int {
-		if block%2 == 1 {
-			order = rng.Perm(n)
-		} else {
-			slices.Reverse(order)
-		}
-		return order
-	}
 }
 
 func (e *Experiment) checkSlice() *PlanError {

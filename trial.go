@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -58,16 +57,12 @@ func (e *Experiment) Place(s Setting) int {
 }
 
 // Trials lists all trials in order; Planned counts them. Each repeat is a block of every
-// setting, shuffled by the seed, so that drift falls on all alike; of slices every other
-// block mirrors the one before. Trials for a purpose come last, but for More. The experiment must have
+// setting, in an order that is random by the seed and balanced over blocks, so that drift falls on all
+// alike. Trials for a purpose come last, but for More. The experiment must have
 // passed Check. InOrder has the order in which they are run.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
-	rng := rand.New(rand.NewPCG(e.Seed, 0))
-	order := func(int) []int { return rng.Perm(len(settings)) }
-	if e.Slice > 0 {
-		order = mirrored(rng, len(settings))
-	}
+	order := e.order(len(settings))
 	var trials []Trial
 	leaks := e.looksForLeaks()
 	for _, p := range e.parts() {
@@ -75,7 +70,7 @@ func (e *Experiment) Trials() []Trial {
 			for _, i := range p.settings(func() []int { return order(block) }) {
 				t := e.Trial(settings[i])
 				t.N, t.Block, t.For = len(trials)+1, block, p.purpose
-				t.Load.Seed = rand.New(rand.NewPCG(e.Seed, uint64(block))).Uint64()
+				t.Load.Seed = e.Rand(uint64(block)).Uint64()
 				switch p.purpose {
 				case ForProfile:
 					t.Profile = e.Profile

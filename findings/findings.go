@@ -142,6 +142,9 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	if alone != "" {
 		about = append(about, dyno.OneAfterTheOther(alone))
 	}
+	if order := e.Order(); order != "" {
+		about = append(about, order)
+	}
 	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,

@@ -37,7 +37,7 @@ func heapProfile(samples float64) *profile.Profile {
 // does not and whose profile is torn, a short trial, and one that was no measurement.
 func TestGrowths(t *testing.T) {
 	e := &dyno.Experiment{
-		Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Args: []string{"{{.arg.leak}}"}, Dir: "/"}, Repeats: 1, Seed: 1,
+		Name: "x", Subject: dyno.Subject{Binary: "/bin/true", Args: []string{"{{.arg.leak}}"}, Dir: "/"}, Repeats: 1, Seed: new(uint64(1)),
 		Factors: dyno.Factors{{Name: "arg.leak", Levels: []string{"yes", "no", "short", "profiled"}}},
 	}
 	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: e})

@@ -118,7 +118,7 @@ func TestBlockNotBeside(t *testing.T) {
 				}
 				e := besideExperiment(3)
 				if e.Trials()[1].Setting.String() != "GOGC=50" {
-					e.Seed = 1
+					e.Seed = new(uint64(1))
 				}
 				r := f.run(t.Context(), e)
 				if r.err != nil || len(r.alone) != 1 || len(r.results) != 6 {

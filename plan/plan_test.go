@@ -395,7 +395,7 @@ func TestTrials(t *testing.T) {
 	e := &dyno.Experiment{
 		Subject: dyno.Subject{Binary: "x", Env: map[string]string{"A": "1"}},
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "off"}}, {Name: "load.concurrency", Levels: []string{"1", "8"}}},
-		Repeats: 20, Seed: 7,
+		Repeats: 20, Seed: new(uint64(7)),
 	}
 	if err := e.Check(); err != nil {
 		t.Fatal(err)

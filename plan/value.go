@@ -41,8 +41,8 @@ func value(key string, to any) func(string) error {
 			return into(to, parseCPUs)
 		}
 		return into(to, parseCount)
-	case *uint64:
-		return into(to, parseSeed)
+	case **uint64:
+		return pointer(to, parseSeed)
 	case *bool:
 		return into(to, parseBool)
 	case *dyno.Not:

@@ -234,5 +234,9 @@ func (d *Dir) Reveal(values map[string]string) (*dyno.Experiment, error) {
 		}
 	}
 	d.hidden = longestFirst(hidden)
-	return plan.Parse(filepath.Join(d.Path, runFile), replaced(text, longestFirst(shown)))
+	e, err := plan.Parse(filepath.Join(d.Path, runFile), replaced(text, longestFirst(shown)))
+	if err == nil {
+		e.Shuffled = d.Run.Plan.Shuffled
+	}
+	return e, err
 }

@@ -30,10 +30,12 @@ import (
 
 // The version of the directory's format that is written, and the oldest that is
 // read. Since 2, warnings in results.jsonl are objects; a dyno that knows only
-// texts would advise to delete such a line.
+// texts would advise to delete such a line. Since 3, the order of trials is balanced; a run of before keeps its
+// order, and its schema, when it is resumed.
 const (
-	schema       = 2
-	oldestSchema = 1
+	schema         = 3
+	shuffledSchema = 2
+	oldestSchema   = 1
 )
 
 // CheckSchema returns an error if the run.json at path has a schema that this dyno
@@ -270,8 +272,8 @@ func Resume(path string) (*Dir, error) {
 		err = d.results.Truncate(good)
 	}
 	d.dropBeside()
-	if err == nil && (d.Run.Schema < schema || d.unproven != nil) { // the results to come are of this schema, and of this user
-		d.Run.Schema = schema
+	if err == nil && (d.Run.Schema < shuffledSchema || d.unproven != nil) { // the results to come are of this schema, and of this user
+		d.Run.Schema = max(d.Run.Schema, shuffledSchema)
 		err = d.writeRun()
 	}
 	if err != nil {
@@ -322,6 +324,9 @@ func parseRun(file string, data []byte) (Run, error) {
 	err := CheckSchema(filepath.Dir(file), run.Schema, run.Dyno)
 	if err == nil {
 		run.Run.Plan, err = plan.Parse(file, run.Plan)
+	}
+	if err == nil {
+		run.Run.Plan.Shuffled = run.Schema <= shuffledSchema
 	}
 	return run.Run, err
 }

@@ -147,7 +147,7 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if p.Most > 0 && p.Most < p.From {
 		p.From = p.Most
 	}
-	p.Within, p.Seed = searchTime, e.Seed
+	p.Within, p.Seed = searchTime, e.Rand(0).Uint64()
 	if e.Within > 0 {
 		p.Within = time.Duration(e.Within) / time.Duration(len(s.settings))
 	}

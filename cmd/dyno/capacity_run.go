@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +111,7 @@ func (s *search) trial(ctx context.Context, setting dyno.Setting, length time.Du
 	t := s.plan.Trial(setting)
 	t.N, t.Block = s.trials, 1
 	t.Load.Duration = dyno.Duration(length + capacity.Settle)
-	t.Load.Seed = rand.New(rand.NewPCG(s.plan.Seed, uint64(t.N))).Uint64()
+	t.Load.Seed = s.plan.Rand(uint64(t.N)).Uint64()
 	var r *dyno.Result
 	for range mostAgain + 1 {
 		s.parts.Counts = nil

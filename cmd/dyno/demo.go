@@ -135,6 +135,7 @@ func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study,
 	if err != nil {
 		return err
 	}
+	e.Draw()
 	plan := strings.TrimSuffix(filepath.Base(file), ".yaml")
 	if program := s.Needs[plan]; program != "" {
 		if _, err := exec.LookPath(program); err != nil {

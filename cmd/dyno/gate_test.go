@@ -35,7 +35,8 @@ func measuredBlocks(t *testing.T, repeats, blocks int) string {
 		if tr.Block > blocks {
 			break
 		}
-		noise := 1 + 0.01*float64((tr.Block*7+tr.N*3)%5)
+		setting := e.Place(tr.Setting)
+		noise := 1 + 0.01*float64(tr.Block*(setting+1)%5) // whatever the order
 		r := &dyno.Result{Trial: tr, Start: time.Unix(1700000000, 0), Elapsed: time.Second, Values: dyno.Values{
 			{Metric: "p99-sec", Value: 0.010 * noise * map[string]float64{"1": 1, "2": 1.2, "3": 1.02}[tr.Setting[0].Value]},
 			{Metric: "failures", Value: 0},

@@ -149,7 +149,7 @@ func (b *bench) search(ctx context.Context, n int) (a answer, err error) {
 	if err := os.RemoveAll(out); err != nil {
 		return a, err
 	}
-	cmd := exec.CommandContext(ctx, b.dyno, "capacity", b.service, "--slo", fmt.Sprintf("p99 < %v", b.limit), "--out", out, "--seed", fmt.Sprint(n),
+	cmd := exec.CommandContext(ctx, b.dyno, "capacity", b.service, "--slo", fmt.Sprintf("p99 < %v", b.limit), "--out", out,
 		"--env", "TAKES="+b.takes.String(), "--", "-addr", "{{.Addr}}")
 	var text strings.Builder
 	cmd.Stderr = &text

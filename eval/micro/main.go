@@ -34,7 +34,6 @@ type options struct {
 	dyno   string        // "" builds it
 	plain  bool          // the usual protocol beside dyno's
 	noise  bool          // beside what has no change
-	seed   int           // of the first run
 	keep   string        // directory for run directories; "" keeps none
 }
 
@@ -51,7 +50,6 @@ func main() {
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")
 	flag.BoolVar(&o.noise, "noise", true, "make noise beside equal programs; false where there is some")
-	flag.IntVar(&o.seed, "seed", 1, "of the first run; the next has the next")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.Parse()
 	if len(os.Args) == 2 && os.Args[1] == noiseArg {

@@ -33,7 +33,7 @@ func (l *lab) falseAlarms(ctx context.Context) error {
 	var dyno, plain, compared, plainCompared int
 	for i := range cmp.Or(l.runs, 10) {
 		began := time.Now()
-		t, err := l.bench(ctx, fmt.Sprintf("aa-%d", i+1), "--aa", "--bench", benchmarks, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
+		t, err := l.bench(ctx, fmt.Sprintf("aa-%d", i+1), "--aa", "--bench", benchmarks, "--profile", "none")
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (l *lab) power(ctx context.Context) error {
 	for i := range cmp.Or(l.runs, 20) {
 		name := in[i%len(in)]
 		began := time.Now()
-		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow-"+name, "--bench", match, "--seed", strconv.Itoa(l.seed+i), "--profile", "none")
+		t, err := l.bench(ctx, fmt.Sprintf("power-%d", i+1), "--vary", "rev=base,slow-"+name, "--bench", match, "--profile", "none")
 		if err != nil {
 			return err
 		}

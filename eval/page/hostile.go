@@ -76,7 +76,7 @@ func makeHostileRun(path string, o options) error {
 	s := subject()
 	s.Args = append(s.Args, script, closing)
 	plan := &dyno.Experiment{
-		Name: script + closing + bidi + synthetic, Subject: s, Seed: o.seed, Repeats: 2, Settings: hostileSettings(),
+		Name: script + closing + bidi + synthetic, Subject: s, Seed: &o.seed, Repeats: 2, Settings: hostileSettings(),
 		Load:    dyno.Load{Concurrency: 2, RequestsPerClient: 1000, Idle: seconds(1), Client: dyno.Client{Loop: loop}},
 		Profile: []string{"cpu", "allocs"}, ProfileRepeats: 1, Memory: &no,
 	}
@@ -174,7 +174,7 @@ func harmProfile(path string) error {
 // makeSmall is a run of two settings that has nothing harmful in it.
 func makeSmall(path, name string, seed uint64) error {
 	plan := &dyno.Experiment{
-		Name: name, Subject: subject(), Seed: seed, Repeats: 2, Memory: &no,
+		Name: name, Subject: subject(), Seed: &seed, Repeats: 2, Memory: &no,
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "200"}}},
 		Load:    dyno.Load{Concurrency: 2, RequestsPerClient: 500},
 	}

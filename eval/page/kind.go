@@ -95,7 +95,7 @@ func byGOGC(t dyno.Trial, rng *rand.Rand) *service {
 func makeStudy(out string, o options) error {
 	each := max(int(30000*o.scale), 100)
 	plan := &dyno.Experiment{
-		Name: "sessions" + synthetic, Subject: subject(), Seed: o.seed, Repeats: 5,
+		Name: "sessions" + synthetic, Subject: subject(), Seed: &o.seed, Repeats: 5,
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "0", "50", "150", "200"}}},
 		Load:    dyno.Load{Concurrency: 2, RequestsPerClient: each, Idle: seconds(1), Client: dyno.Client{Loop: []dyno.Step{{Name: "patch", Method: "PATCH", Path: "/sessions/1"}}}},
 		Profile: []string{"cpu", "allocs"}, ProfileRepeats: 2, Memory: &no,
@@ -115,7 +115,7 @@ func makeHours(out string, o options) error {
 		return append(dyno.Setting{{Factor: "GOGC", Value: v}}, more...)
 	}
 	plan := &dyno.Experiment{
-		Name: "sessions-5h" + synthetic, Subject: subject(), Seed: o.seed, Repeats: 1,
+		Name: "sessions-5h" + synthetic, Subject: subject(), Seed: &o.seed, Repeats: 1,
 		Settings: []dyno.Setting{gogc("100"), gogc("50"), gogc("200"), gogc("400"), gogc("100", dyno.Level{Factor: "CACHE", Value: "unbounded"})},
 		Load: dyno.Load{
 			Concurrency: 16, Rate: dyno.PerSecond(500), Duration: dyno.Duration(window),
@@ -151,7 +151,7 @@ func makeRequests(out string, o options) error {
 	n := max(int(10_000_000*o.scale), 1000)
 	window := time.Duration(float64(n) / 20_000 * float64(time.Second))
 	plan := &dyno.Experiment{
-		Name: "ten-million" + synthetic, Subject: subject(), Seed: o.seed, Repeats: 1,
+		Name: "ten-million" + synthetic, Subject: subject(), Seed: &o.seed, Repeats: 1,
 		Load:   dyno.Load{Concurrency: 64, Rate: dyno.PerSecond(20_000), Duration: dyno.Duration(window)},
 		Memory: &no,
 	}
@@ -177,7 +177,7 @@ func makeMany(out string, o options) error {
 		late := i >= n/2
 		started := epoch.AddDate(0, 0, -100).Add(time.Duration(float64(i) * 100 * 24 / float64(n) * float64(time.Hour)))
 		plan := &dyno.Experiment{
-			Name: name + synthetic, Subject: subject(), Seed: o.seed, Repeats: 3,
+			Name: name + synthetic, Subject: subject(), Seed: &o.seed, Repeats: 3,
 			Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "200"}}},
 			Load:    dyno.Load{Concurrency: 2, RequestsPerClient: 1000},
 			Memory:  &no,

@@ -80,7 +80,7 @@ func (b *bench) falseAlarms(ctx context.Context) error {
 func (b *bench) equal(ctx context.Context, i int, e *equals, what string, more ...string) error {
 	s := aas[i%len(aas)]
 	args := append([]string{b.service, "--vary", "AA=1,2", "-c", "2", "-d", b.window.String(), "-w", "200ms",
-		"--within", b.within.String(), "--seed", fmt.Sprint(i + 1)}, s.flags...)
+		"--within", b.within.String()}, s.flags...)
 	args = append(append(append(append(args, b.flags...), more...), "--"), s.service...)
 	r, err := b.dynoRun(ctx, b.limit(), nil, args...)
 	if err != nil {

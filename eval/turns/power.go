@@ -98,7 +98,7 @@ func (b *bench) powerOf(ctx context.Context, p pair) error {
 		for j := range names {
 			name := names[(i+j)%len(names)] // each goes first in every other round
 			args := append([]string{b.service, "--vary", p.vary, "-c", "2", "-d", b.window.String(), "-w", "200ms",
-				"--within", b.within.String(), "--seed", fmt.Sprint(i + 1)}, b.flags...)
+				"--within", b.within.String()}, b.flags...)
 			if name == "alone" {
 				args = append(args, "--alone")
 			}

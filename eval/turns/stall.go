@@ -58,9 +58,9 @@ func (b *bench) stalls(ctx context.Context) error {
 	var s sides
 	said := ""
 	runs := b.times(2)
-	for i := range runs {
+	for range runs {
 		args := append([]string{b.service, "--vary", "AA=1,2", "--rate", fmt.Sprintf("%d/s", stallRate), "-d", b.stall.String(),
-			"--repeat", "1", "--seed", fmt.Sprint(i + 1)}, b.flags...)
+			"--repeat", "1"}, b.flags...)
 		r, err := b.dynoRun(ctx, 3*time.Minute+6*b.stall, nil, append(args, "--", "stall")...)
 		if err != nil {
 			return err

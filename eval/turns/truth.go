@@ -83,7 +83,7 @@ func (b *bench) measureArm(ctx context.Context, s subject, m *measured, round in
 	if m.rest != nil { // as much load as without
 		window = window * (m.rest.on + m.rest.off) / m.rest.on
 	}
-	r, err := b.truthRun(ctx, s, window, round, m.rest, len(b.truth.degrees), more...)
+	r, err := b.truthRun(ctx, s, window, m.rest, len(b.truth.degrees), more...)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (b *bench) measureBeside(ctx context.Context, s subject, m *measured, round
 		if m.turn > 0 {
 			more = append(more, "--turn", m.turn.String())
 		}
-		r, err := b.truthRun(ctx, s, b.truth.window, round, nil, 2, more...)
+		r, err := b.truthRun(ctx, s, b.truth.window, nil, 2, more...)
 		if err != nil {
 			return err
 		}
@@ -122,9 +122,9 @@ func (b *bench) measureBeside(ctx context.Context, s subject, m *measured, round
 	return nil
 }
 
-func (b *bench) truthRun(ctx context.Context, s subject, window time.Duration, round int, rests *rest, settings int, more ...string) (*ran, error) {
+func (b *bench) truthRun(ctx context.Context, s subject, window time.Duration, rests *rest, settings int, more ...string) (*ran, error) {
 	args := append(s.flags(b.root, b.service), "-c", fmt.Sprint(b.truth.clients), "-d", window.String(), "-w", "500ms",
-		"--repeat", fmt.Sprint(b.truth.blocks), "--seed", fmt.Sprint(round+1), "--keep-requests", "none")
+		"--repeat", fmt.Sprint(b.truth.blocks), "--keep-requests", "none")
 	args = append(args, more...)
 	if len(s.args) > 0 {
 		args = append(append(args, "--"), s.args...)

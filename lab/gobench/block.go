@@ -26,7 +26,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 			break
 		}
 		start := time.Now()
-		rng := rand.New(rand.NewPCG(w.e.Seed, uint64(block)))
+		rng := w.e.Rand(uint64(block))
 		w.step(Step{Phase: "link", Block: block, Benchmarks: len(open)})
 		paths, err := w.layout(ctx, rng, open)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // benchAB compares two levels of a variable.
 func benchAB() *dyno.Experiment {
-	return &dyno.Experiment{Seed: 1, Factors: dyno.Factors{{Name: "V", Levels: []string{"a", "b"}}}, Bench: &dyno.Bench{Blocks: 3}}
+	return &dyno.Experiment{Seed: new(uint64(1)), Factors: dyno.Factors{{Name: "V", Levels: []string{"a", "b"}}}, Bench: &dyno.Bench{Blocks: 3}}
 }
 
 // runBench runs an experiment with simulated binaries.
@@ -118,7 +118,7 @@ func TestBencherOrder(t *testing.T) {
 	for _, seed := range []uint64{1, 1, 2} {
 		f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 1e-6}, {name: "B", sec: 1e-6}, {name: "C", sec: 1e-6}}}
 		e := benchAB()
-		e.Seed, e.Bench.Blocks = seed, 5
+		e.Seed, e.Bench.Blocks = &seed, 5
 		e.Factors[0].Levels = []string{"a", "b", "c"}
 		if _, err := runBench(t, f, e); err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -44,7 +43,7 @@ func (w *Run) Profile(ctx context.Context, wanted []dyno.Benchmark, sink func(*d
 	done, total := 0, profileRepeats*len(chosen)*len(w.sides)
 	for block := 1; block <= profileRepeats; block++ {
 		// Not the random numbers of a block that is compared.
-		rng := rand.New(rand.NewPCG(w.e.Seed, math.MaxUint64-uint64(block)))
+		rng := w.e.Rand(math.MaxUint64 - uint64(block))
 		w.step(Step{Phase: "profile", Block: block, Benchmarks: total, Done: done}) // links are part of it
 		paths, err := w.layout(ctx, rng, chosen)
 		if err != nil {

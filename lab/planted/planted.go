@@ -60,7 +60,8 @@ func (c *Campaign) do(ctx context.Context, base, other subject.Plant) (e *dyno.E
 // pair is the plan of one run. Its two settings differ in labels that say nothing.
 func (c *Campaign) pair() *dyno.Experiment {
 	e, base := *c.Plan, c.Plan.Levels()[0]
-	e.Factors, e.Settings, e.Seed = nil, nil, rand.Uint64()
+	e.Factors, e.Settings, e.Seed = nil, nil, nil // each run has an order of its own, as runs of users do
+	e.Draw()
 	for range 2 {
 		e.Settings = append(e.Settings, append(slices.Clip(base), dyno.Level{Factor: subject.PlantEnv, Value: subject.NewPlantToken()}))
 	}

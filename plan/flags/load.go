@@ -105,7 +105,7 @@ func (p *Set) add(fs *pflag.FlagSet, short, help string, s *Setter) {
 	p.Flags = append(p.Flags, s)
 }
 
-// Experiment reads the plan file, if there is one, and applies the flags.
+// Experiment reads the plan file, if there is one, and applies the flags. It draws a seed if none is given.
 func (p *Set) Experiment() (*dyno.Experiment, error) {
 	e := new(dyno.Experiment)
 	if p.File != "" {
@@ -138,6 +138,7 @@ func (p *Set) Experiment() (*dyno.Experiment, error) {
 			}
 		}
 	}
+	e.Draw()
 	return e, p.Check(e, func(e *dyno.Experiment) error { return traffic.Note(&e.Load) })
 }
 
@@ -270,7 +271,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 		return assign(&e.Subject.Arg, vs)
 	})
 	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided; 6 for one setting, 1 for dyno load)")
-	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials (default 0)")
+	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials and of all else that is random (default: drawn for each run)")
 	p.Key(fs, "primary", "", "names", "primary", "metrics that decide, such as cpu/req,p99: a run ends when they are decided, and only they can fail --fail-worse (default p50,p99,req/s,cpu/req,rss-peak)")
 	p.Key(fs, "negligible", "", "share", "negligible", "changes below this count as the same (default 1%)")
 }

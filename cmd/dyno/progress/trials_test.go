@@ -106,7 +106,7 @@ func (s *stage) want(t *testing.T, lines string) {
 
 func sideBySide(repeats int) *dyno.Experiment {
 	return &dyno.Experiment{
-		Subject: dyno.Subject{Package: "."}, Repeats: repeats, Seed: 1,
+		Subject: dyno.Subject{Package: "."}, Repeats: repeats, Seed: new(uint64(1)),
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "200"}}},
 		Load:    dyno.Load{Warmup: dyno.Duration(time.Second), Duration: dyno.Duration(3 * time.Second)},
 		Profile: []string{"cpu"}, ProfileRepeats: 1,

@@ -46,7 +46,7 @@ func Run(t *testing.T, p Placement) {
 func (p Placement) experiment(l dyno.Load) *dyno.Experiment {
 	s := p.Subject
 	s.Env = map[string]string{"LISTEN": "{{.Addr}}"}
-	return &dyno.Experiment{Name: "conform", Subject: s, On: p.On, Load: l, Repeats: 1, Seed: 1}
+	return &dyno.Experiment{Name: "conform", Subject: s, On: p.On, Load: l, Repeats: 1, Seed: new(uint64(1))}
 }
 
 // A run is what came of an experiment.

@@ -115,13 +115,14 @@ func TestWhy(t *testing.T) {
 }
 
 // A limit that the baseline does not have is the first cause, however many requests
-// share the wait; one that takes little of the time is none.
+// share the wait; one that takes little of the time is none, nor one so uneven that the
+// table calls it unclear.
 func TestWhyThrottled(t *testing.T) {
 	for _, c := range []struct {
 		clients, seconds float64 // of throttling in each second
 		calm             float64 // that much of it in every other block
 		want             bool
-	}{{2, 0.9, 1, true}, {200, 0.9, 1, true}, {2, 0.9, 0.1, true}, {2, 0.01, 1, false}} {
+	}{{2, 0.9, 1, true}, {200, 0.9, 1, true}, {2, 0.9, 0.1, false}, {2, 0.01, 1, false}} {
 		rs := planted(map[string]float64{"p99-sec": 20, "mean-sec": 5, "req/s": 0.2, "mutex-wait-sec/req": 100})
 		for _, r := range rs {
 			throttled := 0.0

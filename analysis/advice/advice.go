@@ -32,7 +32,7 @@ const (
 	Choose  Kind = "choose"       // the first choice: it gains, and costs nothing
 	Allowed Kind = "allowed"      // the first choice: it keeps all thresholds, and the baseline breaks one
 	Broken  Kind = "broken"       // the baseline breaks a threshold, and no setting surely keeps all
-	Wait    Kind = "wait"         // the first choice gains, and may cost something
+	Wait    Kind = "wait"         // the first choice gains, but what it costs is not settled
 	Trade   Kind = "trade-off"    // choices have a price that one could pay
 	Keep    Kind = "keep"         // the baseline: no other setting is worth its price
 	Unclear Kind = "unclear"      // settings are worse in something, but most comparisons are unclear
@@ -77,7 +77,7 @@ type ChoiceKind string
 
 const (
 	ChoiceGain  ChoiceKind = "gain"  // better in something, worse in nothing, and nothing speaks against it
-	ChoiceRisk  ChoiceKind = "risk"  // the same, but Risks or Against may cost something
+	ChoiceRisk  ChoiceKind = "risk"  // it gains, but Against is not settled; or it costs nothing, but by its Risks may
 	ChoiceTrade ChoiceKind = "trade" // its price is payable
 	ChoiceDear  ChoiceKind = "dear"  // its price is not
 	ChoiceBar   ChoiceKind = "bar"   // it gains, but Against has what rules it out
@@ -125,7 +125,7 @@ func Of(t *compare.Table) *Advice {
 	a := &Advice{}
 	unclear, same, untold, all := 0, 0, 0, 0
 	for i := 1; i < len(t.Settings); i++ {
-		c := choice(t, i)
+		c := ChoiceOf(t, i)
 		unclear, same, untold = unclear+len(c.stand.Unclear), same+len(c.stand.Same), untold+len(c.stand.Untold)
 		all += len(c.stand.Unclear) + len(c.stand.Same) + len(c.stand.Better) + len(c.stand.Worse)
 		a.Choices = append(a.Choices, c)
@@ -192,7 +192,8 @@ func lacks(t *compare.Table) (ls []Lack) {
 	return ls
 }
 
-func choice(t *compare.Table, i int) Choice {
+// ChoiceOf is what a setting is worth beside the baseline.
+func ChoiceOf(t *compare.Table, i int) Choice {
 	d := StandOf(t, i)
 	c := Choice{Setting: i, Name: t.Settings[i].Setting.String(), Gain: d.gain, Price: d.price, More: max(len(d.Worse)-1, 0), stand: d}
 	if len(d.Better) == 0 {
@@ -207,12 +208,10 @@ func choice(t *compare.Table, i int) Choice {
 		c.Kind = ChoiceBar
 	case len(d.Worse) > 0 && !d.payable():
 		c.Kind = ChoiceDear
-	case len(d.Worse) > 0 && c.Against != nil:
-		c.Kind = ChoiceBar
+	case c.Against != nil || len(d.Worse) == 0 && c.Risks != nil:
+		c.Kind = ChoiceRisk
 	case len(d.Worse) > 0:
 		c.Kind = ChoiceTrade
-	case c.Against != nil || c.Risks != nil:
-		c.Kind = ChoiceRisk
 	default:
 		c.Kind = ChoiceGain
 	}

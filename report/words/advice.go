@@ -47,6 +47,9 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 	case advice.Wait:
 		c := &a.Choices[0]
 		v := &vs[c.Setting-1]
+		if c.Price != "" {
+			return fmt.Sprintf("No recommendation: %s has %s for %s, but %s.", label(t, c), gainOf(t, c), priceOf(t, c), doubtful(t, c))
+		}
 		return fmt.Sprintf("No recommendation: %s is better in %s and not shown to be worse in a primary metric, but %s.", v.Setting.Label(), v.better, doubtful(t, c))
 	case advice.Trade:
 		return trade(t, a.Choices)
@@ -142,6 +145,9 @@ func trade(t *compare.Table, choices []advice.Choice) string {
 		}
 	}
 	text := fmt.Sprintf("A trade-off: choose %s; otherwise keep %s.", strings.Join(offers, ", or "), t.Settings[0].Setting.Label())
+	if may := risks(&choices[0]); may != "" {
+		text += fmt.Sprintf(" For %s, %s.", label(t, &choices[0]), may)
+	}
 	if more > 0 {
 		text += fmt.Sprintf(" Beside these: %s, in the tables.", layout.Count(more, "more trade-off"))
 	}
@@ -178,7 +184,7 @@ func losses(t *compare.Table, choices []advice.Choice, plain bool) (parts []stri
 
 // doubtful is what speaks or may speak against a setting that gains something.
 func doubtful(t *compare.Table, c *advice.Choice) string {
-	var but, may []string
+	var but []string
 	for _, o := range c.Against {
 		switch o.Kind {
 		case advice.ObjectBreaks:
@@ -193,6 +199,15 @@ func doubtful(t *compare.Table, c *advice.Choice) string {
 			but = append(but, "it leaks memory")
 		}
 	}
+	if may := risks(c); may != "" && c.Kind == advice.ChoiceRisk {
+		but = append(but, may)
+	}
+	return strings.Join(but, "; ")
+}
+
+// risks says what an unclear metric may cost; "" if nothing much.
+func risks(c *advice.Choice) string {
+	var may []string
 	var more []int
 	for _, r := range c.Risks {
 		text := MetricNoun(r.Metric)
@@ -201,14 +216,21 @@ func doubtful(t *compare.Table, c *advice.Choice) string {
 		}
 		may, more = append(may, text), append(more, r.More)
 	}
-	slices.Sort(more)
-	if may != nil && c.Kind == advice.ChoiceRisk {
-		but = append(but, "the trials do not rule out "+List(may)+settle(more, len(more)-1, ""))
+	if slices.Sort(more); may == nil {
+		return ""
 	}
-	return strings.Join(but, "; ")
+	return "the trials do not rule out " + List(may) + settle(more, len(more)-1, "")
 }
 
 func label(t *compare.Table, c *advice.Choice) string { return t.Settings[c.Setting].Setting.Label() }
+
+// Dear says what a setting costs, if that is more than one could pay for its gain; "" if not.
+func Dear(t *compare.Table, i int) string {
+	if c := advice.ChoiceOf(t, i); c.Kind == advice.ChoiceDear {
+		return priceOf(t, &c)
+	}
+	return ""
+}
 
 // gainOf and priceOf are the metrics that gain and cost most, with how much.
 func gainOf(t *compare.Table, c *advice.Choice) string { return changeOf(t, c, c.Gain) }

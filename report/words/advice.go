@@ -75,7 +75,7 @@ func noAdvice(t *compare.Table, lacks []advice.Lack) string {
 	for _, l := range lacks {
 		switch l.Kind {
 		case advice.LackApart:
-			return "No verdict: the runs were made at different times, and what the machine did between them is in every change and in no interval (consider: one run of both)."
+			return "No verdict: the runs were made at different times, and what the machine did between them is in every change and in no interval (consider: one run of both, with --vary)."
 		case advice.LackPlanned:
 			why = append(why, "only "+Partial(t, l.N, l.Of))
 		case advice.LackFailed:

@@ -105,7 +105,7 @@ func TestAdviceOfPlanted(t *testing.T) {
 		says   string
 	}{
 		{name: "better everywhere", plants: []plant{{"rev=main", nil}, {"rev=fast", all(0.8, 0.75, 0.9)}}, kind: advice.Choose, first: "rev=fast gain cpu-sec/req ", says: "Recommended: rev=fast."},
-		{name: "worse everywhere", plants: []plant{{"rev=main", nil}, {"rev=slow", all(1.3, 1.25, 1.2)}}, kind: advice.Keep, first: "rev=slow worse  p99-sec", says: "Keep rev=main: no other setting is shown to be better"},
+		{name: "worse everywhere", plants: []plant{{"rev=main", nil}, {"rev=slow", all(1.3, 1.25, 1.2)}}, kind: advice.Keep, first: "rev=slow worse  p99-sec", says: "Keep rev=main: rev=slow is worse, and in no primary metric shown to be better."},
 		{name: "a tiny gain at a huge price", plants: []plant{{"N1=0", nil}, {"N1=1", with(all(5.7, 1.9, 0.984), factors{"p99-sec": 4})}}, noise: 0.002,
 			kind: advice.Keep, first: "N1=1 dear rss-peak-B p50-sec", says: "lower, but median latency 5.7 times as high (and 3 more metrics worse)."},
 		{name: "the greatest price is named, not the first", plants: []plant{{"BURN=0", nil}, {"BURN=1", factors{"p50-sec": 0.91, "p99-sec": 2.8, "cpu-sec/req": 2.54, "req/s": 0.81}}},
@@ -120,6 +120,17 @@ func TestAdviceOfPlanted(t *testing.T) {
 			kind: advice.Keep, first: "GOGC=off dear cpu-sec/req rss-peak-B", says: "peak memory 6.0 times as high"},
 		{name: "a little CPU for much memory", plants: []plant{base, {"GOGC=800", factors{"cpu-sec/req": 0.965, "rss-peak-B": 2.4}}}, noise: 0.002,
 			kind: advice.Keep, first: "GOGC=800 dear cpu-sec/req rss-peak-B", says: "costs more than it gains"},
+		{name: "half of all, and perhaps a little more memory", noise: 0.012, plants: []plant{{"variant=with", nil}, {"variant=without", all(0.55, 0.55, 1.015)}}, before: func(rs []*dyno.Result) {
+			for i, r := range rs {
+				for n := range r.Values {
+					if r.Values[n].Metric == "rss-peak-B" {
+						r.Values[n].Value *= 1 + 0.04*float64(i%3)
+					}
+				}
+			}
+		}, kind: advice.Choose, first: "variant=without gain cpu-sec/req ", says: "it is unclear in peak memory (at worst peak memory"},
+		{name: "half of all, and a little more memory", plants: []plant{{"variant=with", nil}, {"variant=without", all(0.55, 0.55, 1.05)}},
+			kind: advice.Choose, first: "variant=without gain cpu-sec/req rss-peak-B", says: "at the small price of peak memory"},
 		{name: "two settings tie", plants: []plant{base, {"GOGC=200", factors{"cpu-sec/req": 0.9}}, {"GOGC=201", factors{"cpu-sec/req": 0.9}}},
 			kind: advice.Choose, first: "GOGC=201 gain cpu-sec/req ", says: "compared with the baseline, not with each other"},
 		{name: "nothing differs", noise: 0.03, plants: []plant{{"rev=a", nil}, {"rev=b", nil}}, kind: advice.Nothing, says: "No setting is shown to be better or worse"},

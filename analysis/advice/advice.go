@@ -29,7 +29,7 @@ type Kind string
 
 const (
 	None    Kind = "none"         // the run lacks something that may speak against a setting
-	Choose  Kind = "choose"       // the first choice: it gains, and costs nothing
+	Choose  Kind = "choose"       // the first choice: it gains, and costs nothing, or little beside that
 	Allowed Kind = "allowed"      // the first choice: it keeps all thresholds, and the baseline breaks one
 	Broken  Kind = "broken"       // the baseline breaks a threshold, and no setting surely keeps all
 	Wait    Kind = "wait"         // the first choice gains, but what it costs is not settled
@@ -76,7 +76,7 @@ type Choice struct {
 type ChoiceKind string
 
 const (
-	ChoiceGain  ChoiceKind = "gain"  // better in something, worse in nothing, and nothing speaks against it
+	ChoiceGain  ChoiceKind = "gain"  // better in something, at no price or one that anybody would pay, and nothing speaks against it
 	ChoiceRisk  ChoiceKind = "risk"  // it gains, but Against is not settled; or it costs nothing, but by its Risks may
 	ChoiceTrade ChoiceKind = "trade" // its price is payable
 	ChoiceDear  ChoiceKind = "dear"  // its price is not
@@ -208,12 +208,14 @@ func ChoiceOf(t *compare.Table, i int) Choice {
 		c.Kind = ChoiceBar
 	case len(d.Worse) > 0 && !d.payable():
 		c.Kind = ChoiceDear
-	case c.Against != nil || len(d.Worse) == 0 && c.Risks != nil:
+	case c.Against != nil:
 		c.Kind = ChoiceRisk
+	case d.bargain(c.Risks):
+		c.Kind = ChoiceGain
 	case len(d.Worse) > 0:
 		c.Kind = ChoiceTrade
 	default:
-		c.Kind = ChoiceGain
+		c.Kind = ChoiceRisk
 	}
 	return c
 }
@@ -226,7 +228,7 @@ func compareChoices(a, b Choice) int {
 	if by := cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(open(a), open(b))); by != 0 {
 		return by
 	}
-	return cmp.Or(cmp.Compare(len(b.stand.Better), len(a.stand.Better)), cmp.Compare(len(a.stand.Unclear), len(b.stand.Unclear)),
+	return cmp.Or(cmp.Compare(len(a.stand.Worse), len(b.stand.Worse)), cmp.Compare(len(b.stand.Better), len(a.stand.Better)), cmp.Compare(len(a.stand.Unclear), len(b.stand.Unclear)),
 		cmp.Compare(b.stand.total, a.stand.total))
 }
 
@@ -321,6 +323,9 @@ const (
 // time or CPU time: tune takes 1/2 (tune.DefaultPrice), and machines and budgets differ by four times either way.
 var weights = [classes]float64{ofTime: 1, ofCPU: 1, ofMemory: 0.25}
 
+// leastWorth is what a fall is worth at least, to [Stand.bargain].
+var leastWorth = [classes]float64{ofTime: 1, ofCPU: 1, ofMemory: 0.125}
+
 const (
 	mostForGain = 2 // times the gain that one could pay
 	mostRise    = 4 // times as much of anything that one could pay
@@ -340,6 +345,20 @@ func classOf(metric string) int {
 // counted a quarter, is in sum at most mostForGain times the greatest gains, and none is more than mostRise times.
 func (d *Stand) payable() bool {
 	return slices.Max(d.worse[:]) <= math.Log(mostRise) && d.net() >= 0
+}
+
+// bargain reports whether anybody would take a gain, even if all that is unclear came out at its worst: here
+// the gain is worth its least, and the price its most.
+func (d *Stand) bargain(risks []Risk) bool {
+	worst := d.worse
+	for _, r := range risks {
+		worst[classOf(r.Metric)] = max(worst[classOf(r.Metric)], r.size)
+	}
+	gain, price := 0.0, 0.0
+	for class, w := range leastWorth {
+		gain, price = gain+w*d.better[class], price+mostForGain*worst[class]
+	}
+	return slices.Max(worst[:]) <= math.Log(mostRise) && price <= gain
 }
 
 // net is what is left of twice the gain after the price.

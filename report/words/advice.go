@@ -54,6 +54,9 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 	case advice.Trade:
 		return trade(t, a.Choices)
 	case advice.Keep:
+		if len(t.Settings) == 2 && a.Choices[0].Kind == advice.ChoiceWorse {
+			return fmt.Sprintf("Keep %s: %s, and in no primary metric shown to be better.", base, losses(t, a.Choices, plain)[0])
+		}
 		if !slices.ContainsFunc(a.Choices, func(c advice.Choice) bool { return c.Kind != advice.ChoiceWorse }) {
 			return fmt.Sprintf("Keep %s: no other setting is shown to be better in a primary metric, and %s.", base, List(losses(t, a.Choices, plain)))
 		}
@@ -92,9 +95,18 @@ func noAdvice(t *compare.Table, lacks []advice.Lack) string {
 }
 
 func choose(t *compare.Table, a *advice.Advice, vs []Verdict) string {
-	best := vs[a.Choices[0].Setting-1]
-	text := fmt.Sprintf("Recommended: %s. It is better in %s, and worse in no primary metric", best.Setting.Label(), best.better)
-	if best.unclear != "" {
+	c := &a.Choices[0]
+	best := vs[c.Setting-1]
+	text := fmt.Sprintf("Recommended: %s. It is better in %s, ", best.Setting.Label(), best.better)
+	if c.Price == "" {
+		text += "and worse in no primary metric"
+	} else {
+		text += "at the small price of " + priceOf(t, c)
+	}
+	switch {
+	case c.Risks != nil:
+		text += fmt.Sprintf("; it is unclear in %s (at worst %s)", best.unclear, List(worstOf(c)))
+	case best.unclear != "":
 		text += fmt.Sprintf("; it is unclear in %s, at worst %v worse", best.unclear, advice.Bearable)
 	}
 	if best.failed != "" {
@@ -103,7 +115,7 @@ func choose(t *compare.Table, a *advice.Advice, vs []Verdict) string {
 	text += "."
 	var names []string
 	for _, c := range a.Choices[1:] {
-		if c.Against == nil && (c.Kind == advice.ChoiceGain || c.Kind == advice.ChoiceRisk) {
+		if c.Against == nil && c.Price == "" && (c.Kind == advice.ChoiceGain || c.Kind == advice.ChoiceRisk) {
 			names = append(names, label(t, &c))
 		}
 	}
@@ -207,19 +219,26 @@ func doubtful(t *compare.Table, c *advice.Choice) string {
 
 // risks says what an unclear metric may cost; "" if nothing much.
 func risks(c *advice.Choice) string {
-	var may []string
 	var more []int
+	for _, r := range c.Risks {
+		more = append(more, r.More)
+	}
+	if slices.Sort(more); more == nil {
+		return ""
+	}
+	return "the trials do not rule out " + List(worstOf(c)) + settle(more, len(more)-1, "")
+}
+
+// worstOf are the metrics that are unclear, each at its worst.
+func worstOf(c *advice.Choice) (worst []string) {
 	for _, r := range c.Risks {
 		text := MetricNoun(r.Metric)
 		if !math.IsNaN(float64(r.Worst)) {
 			text += " " + much(float64(r.Worst))
 		}
-		may, more = append(may, text), append(more, r.More)
+		worst = append(worst, text)
 	}
-	if slices.Sort(more); may == nil {
-		return ""
-	}
-	return "the trials do not rule out " + List(may) + settle(more, len(more)-1, "")
+	return worst
 }
 
 func label(t *compare.Table, c *advice.Choice) string { return t.Settings[c.Setting].Setting.Label() }

@@ -50,6 +50,7 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 		}
 		addCauses(&opt, profiles, opt.Settings[0].String())
 		t := compare.Tabulate(both, opt)
+		t.Apart()
 		t.Doubts = slices.Concat(t.Doubts, differences(first, second), dirDoubts(first, second))
 		tables = append(tables, t)
 	}

@@ -27,7 +27,6 @@ const (
 	briefRows    = 20 // of a table
 	briefItems   = 3  // warnings, and failures
 	briefCauses  = 3  // of a setting
-	mostMore     = 100
 )
 
 // brief writes the answer on one screen: what to ship, how each setting compares, the changes as
@@ -349,12 +348,13 @@ func (v view) briefValues() layout.Section {
 	})}
 }
 
-// causes say for each setting what changed with its primary metrics, what is a known part of a change first,
-// and the functions and lines that it was found in.
+// causes say for each setting what accounts for the changes of its primary metrics, with the functions
+// and lines that it was found in, and what else changed together with them.
 func (v view) causes() (lines []string) {
+	var none []string
 	for _, i := range v.Others() {
 		var causes []compare.Cause
-		of := map[string]string{} // metric that a cause explains
+		of := map[string][]string{} // by metric of a cause, the primary metrics that it explains
 		for _, w := range v.Settings[i].Why {
 			for _, c := range w.Causes {
 				at := slices.IndexFunc(causes, func(o compare.Cause) bool { return o.Metric == c.Metric })
@@ -362,31 +362,43 @@ func (v view) causes() (lines []string) {
 				case at < 0:
 					causes = append(causes, c)
 				case math.IsNaN(float64(causes[at].Share)) && !math.IsNaN(float64(c.Share)):
-					causes[at] = c
-				default:
+					causes[at], of[c.Metric] = c, nil
+				case !math.IsNaN(float64(causes[at].Share)):
 					continue
 				}
-				of[c.Metric] = w.Metric
+				of[c.Metric] = append(of[c.Metric], w.Metric)
 			}
 		}
-		slices.SortStableFunc(causes, func(a, b compare.Cause) int { return cmp.Compare(known(b), known(a)) })
+		known := func(c compare.Cause) bool { return !math.IsNaN(float64(c.Share)) || len(c.Places) > 0 }
 		var parts []string
-		for _, c := range causes[:min(len(causes), briefCauses)] {
-			parts = append(parts, words.Cause(c, of[c.Metric]))
+		together := ""
+		for _, c := range causes {
+			switch {
+			case known(c):
+				parts = append(parts, words.Cause(c, of[c.Metric][0]))
+			case together == "" && !v.primary(c.Metric): // the table has those
+				together = words.Together(c, of[c.Metric])
+			}
 		}
-		if parts != nil {
+		parts = parts[:min(len(parts), briefCauses)]
+		if together != "" && len(parts) < briefCauses {
+			parts = append(parts, together)
+		}
+		switch {
+		case parts != nil:
 			lines = append(lines, fmt.Sprintf("Why, %s: %s.", v.SettingName(i), strings.Join(parts, "; ")))
+		case len(v.Settings[i].Why) > 0 && !v.Separate: // of two runs, the time between them may be the cause
+			none = append(none, v.SettingName(i))
 		}
+	}
+	if none != nil {
+		lines = append(lines, words.NoCause(none, v.Profiled))
 	}
 	return lines
 }
 
-// known is 1 of a cause that accounts for a part of a change, or whose place is known.
-func known(c compare.Cause) int {
-	if math.IsNaN(float64(c.Share)) && len(c.Places) == 0 {
-		return 0
-	}
-	return 1
+func (v view) primary(metric string) bool {
+	return slices.ContainsFunc(v.Rows, func(r compare.Row) bool { return r.Name == metric && r.Primary })
 }
 
 // lasting says what leaks.
@@ -489,7 +501,7 @@ func (v view) worthwhile() int {
 			}
 		}
 	}
-	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > mostMore {
+	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > words.MostMore {
 		return 0
 	}
 	return more[(len(more)-1)/2]

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/advice"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/report/export"
@@ -42,11 +43,11 @@ var formats = []struct {
 // recommendation.
 func Patch(f *findings.Findings) string {
 	s := &f.Plan.Subject
-	best := words.Recommended(f.Table)
+	best := advice.Recommended(f.Table)
 	if s.Deployment == "" || best == nil {
 		return ""
 	}
-	return tuned.Deployment(s.Deployment, cmp.Or(s.Container, s.Deployment), best, words.Recommendation(f.Table))
+	return tuned.Deployment(s.Deployment, cmp.Or(s.Container, s.Deployment), best, words.Advice(f.Table))
 }
 
 // Formats are the names of the forms in which a run is reported, of a service or of

@@ -61,7 +61,7 @@ func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage 
 	}
 	found := passage{name: "the findings", rank: 1, lines: v.found(), opening: comment}
 	advice := passage{name: "the recommendation", rank: 1}
-	if text := words.Recommendation(v.Table); text != "" {
+	if text := words.Advice(v.Table); text != "" {
 		advice.lines = sentences([]string{text})
 	}
 	thresholds := passage{rank: 2, open: math.MaxInt}

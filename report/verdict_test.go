@@ -73,7 +73,7 @@ func TestRecommendation(t *testing.T) {
 		{"throughput may be lost", map[string]map[string]compare.Versus{"200": {"req/s": {Verdict: stats.Unclear, Ratio: 1, Lo: 0.7, Hi: 1.4}, "p99-sec": better}}, nil,
 			[]string{"No recommendation", "throughput 30% lower"}, "Recommended"},
 		{"a trade", map[string]map[string]compare.Versus{"200": {"p99-sec": better, "rss-peak-B": worse}}, nil,
-			[]string{"A trade-off for you to decide: GOGC=200 gains in p99 latency (20% lower", "at the price of peak memory (30% higher"}, "Recommended"},
+			[]string{"A trade-off: choose GOGC=200 if p99 latency 20% lower is worth peak memory 30% higher; otherwise keep GOGC=100."}, "Recommended"},
 		{"only worse", map[string]map[string]compare.Versus{"50": {"p99-sec": worse}}, nil,
 			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
 		{"nothing shown", map[string]map[string]compare.Versus{"50": {"p99-sec": wide}}, nil,
@@ -84,11 +84,11 @@ func TestRecommendation(t *testing.T) {
 			[]string{"No recommendation: only 12 of 13 planned trials were run."}, "Recommended"},
 		{"a failed trial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Failed = []*dyno.Result{{Trial: dyno.Trial{N: 3, Setting: gogc("200")}, Err: "exited"}}
-		}, []string{"No recommendation: 1 trial failed."}, "Recommended"},
+		}, []string{"No recommendation: 1 trial of GOGC=200 failed."}, "Recommended"},
 		{"fails fast", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{300, 240}}
 			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
-		}, []string{"No recommendation: GOGC=200 is better in p99 latency", "540 of its requests failed or were never sent, against none of GOGC=100"}, "Recommended"},
+		}, []string{"Keep GOGC=100. GOGC=200 has p99 latency 20% lower, but 540 of its requests failed or were never sent, against none of GOGC=100"}, "Recommended"},
 		{"one failure of many", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Values["failures"] = compare.Summary{Trials: []float64{1, 0}}
 			t.Settings[1].Pooled = &compare.Pooled{Requests: 60_000}
@@ -106,9 +106,9 @@ func TestRecommendation(t *testing.T) {
 		}, []string{"No recommendation: GOGC=200", "some trials lack p99 latency"}, "Recommended"},
 		{"leaks", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
 			t.Settings[1].Leak = &leak.Leak{Memory: &leak.Grown{Verdict: leak.Leaking}}
-		}, []string{"No recommendation: GOGC=200", "it leaks memory"}, "Recommended"},
+		}, []string{"Keep GOGC=100. GOGC=200 has p99 latency 20% lower, but it leaks memory."}, "Recommended"},
 		{"two runs", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Separate = true },
-			[]string{"No recommendation: the runs were not made side by side."}, "Recommended"},
+			[]string{"No verdict: the runs were made at different times, and what the machine did between them is in every change and in no interval"}, "Recommended"},
 		{"nothing to compare", map[string]map[string]compare.Versus{"200": {}}, nil,
 			[]string{"No recommendation: no primary metric could be compared."}, "Recommended"},
 		{"saturated", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) {
@@ -119,7 +119,7 @@ func TestRecommendation(t *testing.T) {
 		if c.change != nil {
 			c.change(table)
 		}
-		got := words.Recommendation(table)
+		got := words.Advice(table)
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q lacks %q", c.name, got, want)
@@ -132,7 +132,7 @@ func TestRecommendation(t *testing.T) {
 }
 
 func TestRecommendationOfOne(t *testing.T) {
-	if got := words.Recommendation(compared(nil)); got != "" {
+	if got := words.Advice(compared(nil)); got != "" {
 		t.Errorf("%q", got)
 	}
 }

@@ -148,8 +148,12 @@ func pairOf(t *compare.Table) (p pair) {
 		}
 		p.Rows = append(p.Rows, row)
 		if judged && !math.IsNaN(v.Ratio) {
+			mark := chart.Mark(v.Verdict)
+			if v.Verdict == compare.Differs { // which has no better side
+				mark = chart.Plain
+			}
 			rows = append(rows, chart.Interval{
-				Label: row.Name, Ratio: v.Ratio, Lo: v.Lo, Hi: v.Hi, Mark: chart.Mark(v.Verdict), Better: m.Better,
+				Label: row.Name, Ratio: v.Ratio, Lo: v.Lo, Hi: v.Hi, Mark: mark, Better: m.Better,
 				Text: row.Change + " " + row.Interval + " " + row.Verdict,
 			})
 		}

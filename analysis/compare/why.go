@@ -10,7 +10,8 @@ import (
 )
 
 // A Why holds what was measured beside a change of a primary metric that can account for
-// it: at most three causes, the greatest first.
+// it: at most three causes, the greatest first. Effect and cause have both a verdict, better or
+// worse, of the table.
 type Why struct {
 	Metric string  `json:"metric"`
 	Causes []Cause `json:"causes"`
@@ -25,7 +26,10 @@ type Cause struct {
 	Now    dyno.Number `json:"now"`    // median of the setting
 	Lo     dyno.Number `json:"lo"`
 	Hi     dyno.Number `json:"hi"`               // 95 % interval of the ratio; NaN where a zero allows none
-	Share  dyno.Number `json:"share"`            // of the primary metric's change; NaN where the units do not allow to say
+	Share  dyno.Number `json:"share"`            // of the primary metric's change, at most 1; NaN where the units do not allow to say
+	Least  dyno.Number `json:"share-lo"`         // 95 % interval of Share; NaN if it is not known
+	Most   dyno.Number `json:"share-hi"`         // at most 1
+	Offset bool        `json:"offset,omitempty"` // surely more than all of the change: something else went the other way
 	Places []Place     `json:"places,omitempty"` // where in the program, as profiles tell, the greatest change first
 
 	weight float64 // orders causes
@@ -118,7 +122,7 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
-	mostShare  = 2    // a larger share is not reported: a metric cannot be more than the whole, so it is no part of it, such as heap that is not resident
+	mostShare  = 2    // a larger share is not reported: so much more than the whole is no part of it, such as heap that is not resident
 
 	// A service that uses less has no queue for CPUs.
 	leastCPUs = 0.25
@@ -139,7 +143,7 @@ func (t *Table) why(i int, where Places) []Why {
 	var whys []Why
 	s := &t.Settings[i]
 	for _, m := range t.Rows {
-		if v := s.Versus[m.Name]; !m.Primary || levers[m.Name] == nil || v.Verdict != stats.Better && v.Verdict != stats.Worse {
+		if !m.Primary || levers[m.Name] == nil || !sure(s.Versus[m.Name]) {
 			continue
 		}
 		whys = append(whys, Why{m.Name, t.causes(i, m.Metric, places)})
@@ -153,11 +157,12 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	found := []Cause{}
 	for _, l := range levers[m.Name] {
 		v, ok := s.Versus[l.metric]
-		if !ok || !t.changed(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
+		if !ok || !sure(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
 			continue
 		}
+		nan := dyno.Number(math.NaN())
 		c := Cause{
-			Class: l.class, Metric: l.metric, Lo: dyno.Number(v.Lo), Hi: dyno.Number(v.Hi), Share: dyno.Number(math.NaN()),
+			Class: l.class, Metric: l.metric, Lo: dyno.Number(v.Lo), Hi: dyno.Number(v.Hi), Share: nan, Least: nan, Most: nan,
 			Base: dyno.Number(t.Settings[0].Values[l.metric].Center), Now: dyno.Number(s.Values[l.metric].Center),
 		}
 		if l.profile != "" {
@@ -168,7 +173,10 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 			continue
 		}
 		if l.part && weight <= mostShare {
-			c.Share = dyno.Number(weight)
+			c.Share = dyno.Number(min(weight, 1))
+			if lo, hi := t.share(i, l.metric, m.Name, weight); l.metric != m.Name && lo <= hi {
+				c.Least, c.Most, c.Offset = dyno.Number(max(0, min(lo, 1))), dyno.Number(min(hi, 1)), lo > 1
+			}
 		}
 		c.weight = min(weight, 1) - l.far
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
@@ -208,7 +216,7 @@ func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	if l.all {
 		part = s.waits(l.metric) - t.Settings[0].waits(l.metric)
 	}
-	if l.of != m.Name && !t.changed(whole) {
+	if l.of != m.Name && !sure(whole) {
 		// Its change is noise, of which a part can be any multiple and have
 		// either sign: what counts is how much it would have to change to
 		// keep step with the primary metric.
@@ -250,17 +258,30 @@ func (s *Setting) idleCPUs() bool {
 	return slower < leastCPUs || slower < leastUse*faster
 }
 
-// changed reports whether a metric that is not primary changed, by its own interval, or by
-// its own p-value where a zero allows no interval: it is looked at only where a primary one
-// did change.
-func (t *Table) changed(v Versus) bool {
-	switch {
-	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
-		return v.Comparison.P < 0.05 && v.Diff != 0
-	case v.Lo <= 1 && v.Hi >= 1:
-		return false
+// sure reports whether the table itself calls a metric changed. A cause is of no use if the row
+// of it says unclear.
+func sure(v Versus) bool { return v.Verdict == stats.Better || v.Verdict == stats.Worse }
+
+// share is the 95 % interval of a share, the ratio of two mean differences within blocks, by linearisation:
+// part − share·whole has the mean 0. It is NaN where a block lacks a value.
+func (t *Table) share(i int, part, whole string, share float64) (lo, hi float64) {
+	var diffs [2][]float64
+	for n, metric := range []string{part, whole} {
+		base, now := t.Settings[0].Values[metric].Trials, t.Settings[i].Values[metric].Trials
+		if len(base) != t.Blocks || len(now) != t.Blocks {
+			return math.NaN(), math.NaN()
+		}
+		for b := range base {
+			diffs[n] = append(diffs[n], now[b]-base[b])
+		}
 	}
-	return math.Abs(math.Log(v.Ratio)) > math.Log1p(t.Negligible)
+	left := make([]float64, t.Blocks)
+	for b := range left {
+		left[b] = diffs[0][b] - share*diffs[1][b]
+	}
+	rest, all := stats.MeanOf(left), stats.MeanOf(diffs[1])
+	half := (rest.Hi - rest.Lo) / 2 / math.Abs(all.Mean)
+	return share - half, share + half
 }
 
 func toward(places []Place, sign float64) []Place {

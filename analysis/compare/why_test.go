@@ -115,13 +115,14 @@ func TestWhy(t *testing.T) {
 }
 
 // A limit that the baseline does not have is the first cause, however many requests
-// share the wait; one that takes little of the time is none.
+// share the wait; one that takes little of the time is none, nor one so uneven that the
+// table calls it unclear.
 func TestWhyThrottled(t *testing.T) {
 	for _, c := range []struct {
 		clients, seconds float64 // of throttling in each second
 		calm             float64 // that much of it in every other block
 		want             bool
-	}{{2, 0.9, 1, true}, {200, 0.9, 1, true}, {2, 0.9, 0.1, true}, {2, 0.01, 1, false}} {
+	}{{2, 0.9, 1, true}, {200, 0.9, 1, true}, {2, 0.9, 0.1, false}, {2, 0.01, 1, false}} {
 		rs := planted(map[string]float64{"p99-sec": 20, "mean-sec": 5, "req/s": 0.2, "mutex-wait-sec/req": 100})
 		for _, r := range rs {
 			throttled := 0.0
@@ -157,5 +158,33 @@ func TestNoWhy(t *testing.T) {
 		if len(s.Why) > 0 {
 			t.Errorf("%s: %+v", s.Setting, s.Why)
 		}
+	}
+}
+
+// A share has an interval that covers what was planted, and ends at all of the change.
+func TestShareCovers(t *testing.T) {
+	const runs, blocks, want = 2000, 8, 0.8
+	rng := rand.New(rand.NewPCG(5, 6))
+	covers := 0
+	for range runs {
+		tb := &Table{Blocks: blocks, Settings: []Setting{{Values: map[string]Summary{}}, {Values: map[string]Summary{}}}}
+		var part, whole [2][]float64
+		var sum [2]float64
+		for range blocks {
+			for i := range 2 {
+				x, rest := 1+0.8*float64(i)+0.1*rng.NormFloat64(), 1+0.2*float64(i)+0.1*rng.NormFloat64()
+				part[i], whole[i] = append(part[i], x), append(whole[i], x+rest)
+				sum[0], sum[1] = sum[0]+x*float64(2*i-1), sum[1]+(x+rest)*float64(2*i-1)
+			}
+		}
+		for i := range 2 {
+			tb.Settings[i].Values["part"], tb.Settings[i].Values["whole"] = Summary{Trials: part[i]}, Summary{Trials: whole[i]}
+		}
+		if lo, hi := tb.share(1, "part", "whole", sum[0]/sum[1]); lo <= want && want <= hi {
+			covers++
+		}
+	}
+	if got := float64(covers) / runs; got < 0.935 || got > 0.965 {
+		t.Errorf("the interval of a share covers in %.1f %% of runs", 100*got)
 	}
 }

@@ -31,8 +31,8 @@ func newCompare() *cobra.Command {
 		Long: `Compare prints the settings of one run against its baseline, as report does. Of two
 runs, it prints each setting of the second against the same setting of the first, in
 one table each. Two runs are not side by side: a drift of the machine between them
-counts as a change, and the report says so. One run with both settings is the better
-experiment.
+counts as a change. So nothing is called better or worse, and a change beyond the noise
+within the runs is called "differs". One run with both settings is the better experiment.
 
     dyno compare dyno-runs/a dyno-runs/b
 

@@ -129,8 +129,12 @@ func (v *pageView) intervals() []chart.Group {
 				label = tame(words.MetricNoun(m.Name), mostName)
 			}
 			text := strings.Join(strings.Fields(v.Delta(i, m.Name, sc)+" "+layout.Interval(x.Lo, x.Hi)+" "+tables.Word(x)), " ")
+			mark := chart.Mark(x.Verdict)
+			if x.Verdict == compare.Differs { // which has no better side
+				mark = chart.Plain
+			}
 			groups[at].Rows = append(groups[at].Rows, chart.Interval{
-				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: chart.Mark(x.Verdict), Better: m.Better, Text: text,
+				Label: label, Ratio: x.Ratio, Lo: x.Lo, Hi: x.Hi, Mark: mark, Better: m.Better, Text: text,
 			})
 		}
 	}

@@ -115,7 +115,7 @@ func (v *pageView) service(out *paper) {
 			out.Leaks = append(out.Leaks, tameAll(v.Leaks(i, l), 10, mostNote)...)
 		}
 	}
-	out.Advice = tame(words.Recommendation(t), mostNote)
+	out.Advice = tame(words.Advice(t), mostNote)
 	out.Doubts = tameAll(words.Warnings(t), 100, mostNote)
 	for _, n := range tameAll(v.page.Notes, 50, mostNote) {
 		out.Doubts = append(out.Doubts, "Not shown: "+n)

@@ -208,7 +208,7 @@ func (v *View) weight(r *compare.Benchmark, i int) (worse int, first float64) {
 			}
 		}
 		if first == 0 {
-			first = words.Magnitude(x.Ratio)
+			first = compare.Magnitude(x.Ratio)
 		}
 	}
 	return worse, first

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dynolab/dyno/analysis/advice"
 	"github.com/dynolab/dyno/analysis/benchstat"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/profiles"
@@ -88,10 +89,11 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}
 	j := struct {
 		compare.Form
+		Advice   *advice.Advice    `json:"advice,omitempty"`
 		Pitfalls []pitfallNote     `json:"pitfalls,omitzero"`
 		Why      []whyJSON         `json:"why,omitempty"`
 		Baseline *benchstat.Tables `json:"baseline,omitempty"`
-	}{Form: r.Table.Form(), Baseline: r.Against}
+	}{Form: r.Table.Form(), Advice: words.Advised(r.Table), Baseline: r.Against}
 	if r.Table.Kind == compare.OfBenchmarks {
 		j.Pitfalls = append([]pitfallNote{}, r.View(0).PitfallNotes()...)
 	}

@@ -3,7 +3,6 @@ package tables
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno/analysis/compare"
@@ -54,7 +53,7 @@ func (v *View) Why() (layout.Section, bool) {
 	}
 	var notes []string
 	if shares {
-		notes = append(notes, "Share of change: known if the cause is itself part of the figure; above 100% if something else went the other way. Causes can overlap: a function may be part of the collector.")
+		notes = append(notes, "Share of change: known if the cause is itself part of the figure, with its 95% interval; \"all, offset\" if it is more, and something else went the other way. Causes can overlap: a function may be part of the collector.")
 	}
 	if none {
 		notes = append(notes, noCause(v.Profiled))
@@ -71,7 +70,10 @@ func cause(c compare.Cause) []layout.Row {
 	}
 	share := ""
 	if !math.IsNaN(float64(c.Share)) {
-		share = strconv.FormatFloat(100*float64(c.Share), 'f', 0, 64) + "%"
+		share = words.Share(c)
+		if c.Offset {
+			share = "all, offset"
+		}
 	}
 	rows := []layout.Row{{Cells: []layout.Cell{
 		{Text: "  " + string(c.Class) + ", " + label}, {Text: sc.Format(float64(c.Base)) + " → " + sc.With(float64(c.Now))}, {Text: ratio}, {Text: share},
@@ -84,9 +86,9 @@ func cause(c compare.Cause) []layout.Row {
 }
 
 func noCause(profiled bool) string {
-	note := "No cause found: nothing that dyno measured and that affects the figure surely changed"
-	if profiled {
-		return note + "."
+	note := "No cause found: nothing that dyno measured and that affects the figure surely changed by enough"
+	if !profiled {
+		note += " (consider: --profile cpu,allocs,mutex, or --trace 3s)"
 	}
-	return note + " (consider: --profile cpu,allocs,mutex, or --trace 3s)."
+	return note + "."
 }

@@ -107,6 +107,9 @@ func (r *Report) second() string {
 	if r.Why == tune.Allowed {
 		proof = fmt.Sprintf("Today's %s breaks %s; this is the best measured setting that keeps all constraints. ", r.Problem.Today, constraints(r.brokenToday())) + proof
 	}
+	if price := r.dear(); price != "" {
+		proof += fmt.Sprintf(" The goal leaves out the price, %s (consider: --subject-to with a limit for that).", price)
+	}
 	return proof
 }
 
@@ -118,9 +121,10 @@ func (r *Report) proof(x *tune.Option) string {
 	}
 	lo, hi := ratio(x.Lo), ratio(x.Hi)
 	parts := []string{fmt.Sprintf("%s %s %s", r.noun(), layout.Change(ratio(x.Gain)), layout.Interval(min(lo, hi), max(lo, hi)))}
-	for _, metric := range []string{cpu, memory, tail} {
+	for _, metric := range []string{cpu, memory, tail, "p50-sec", "req/s"} {
 		v, ok := x.Versus(metric)
-		if ok && metric != r.Goal.Metric.Name && !math.IsNaN(v.Ratio) {
+		beside := metric == "p50-sec" || metric == "req/s" // only where they are worse
+		if ok && !(beside && layout.MarkOf(v.Verdict) != layout.Bad) && metric != r.Goal.Metric.Name && !math.IsNaN(v.Ratio) {
 			parts = append(parts, fmt.Sprintf("%s %s %s", words.Noun(metric), layout.Change(v.Ratio), layout.Interval(v.Lo, v.Hi)))
 		}
 	}
@@ -259,6 +263,20 @@ func (r *Report) last() (lines []string) {
 		lines = append(lines, fmt.Sprintf("More: dyno report %s/%s", r.Dir, Dirs[r.Rounds[len(r.Rounds)-1].Stage]))
 	}
 	return lines
+}
+
+// dear is the price of the recommended setting, if dyno run would not offer it.
+func (r *Report) dear() string {
+	for n := range r.Rounds {
+		if x := &r.Rounds[n]; r.Best != nil && r.Why != tune.Allowed && x.Stage == r.Best.Stage {
+			for i := 1; i < len(x.Table.Settings); i++ {
+				if x.Table.Settings[i].Setting.String() == r.Best.Setting.String() {
+					return words.Dear(x.Table, i)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // untried names the settings for which there was no time.

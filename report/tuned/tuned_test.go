@@ -151,6 +151,7 @@ func TestText(t *testing.T) {
 	}{
 		{"better", service{0.2}, problem(t, "min cpu_per_req", "rss_peak < 400MiB")},
 		{"keep", service{0.004}, problem(t, "min cpu_per_req")},
+		{"dear", service{0.035}, problem(t, "min cpu_per_req")},
 		{"constraint", service{0.2}, problem(t, "min p99", "rss_peak < 150MiB")},
 		{"sum", service{0.25}, problem(t, "")},
 		{"cliff", service{0.2}, reserved},

@@ -66,6 +66,31 @@ func Place(p compare.Place) string {
 
 // Cause says how a cause belongs to the change of a primary metric, with the places that changed most.
 func Cause(c compare.Cause, of string) string {
+	text := causeNoun(c)
+	primary, _ := layout.UnitOf(of)
+	switch {
+	case c.Metric == of && !math.IsNaN(float64(c.Share)) && len(c.Places) > 0:
+		text = fmt.Sprintf("%s of the change in %s is in functions", Share(c), primary)
+	case c.Offset:
+		text += fmt.Sprintf(" is all of the change in %s, and more, which something else offset", primary)
+	case !math.IsNaN(float64(c.Share)):
+		text += fmt.Sprintf(" is %s of the change in %s", Share(c), primary)
+	case c.Metric != of:
+		text = Together(c, []string{of})
+	}
+	var places []string
+	for _, p := range c.Places[:min(len(c.Places), 2)] {
+		sc := layout.ScaleOf(c.Metric, math.Abs(float64(p.Change)))
+		places = append(places, Place(p)+" "+sc.SignedWith(float64(p.Change)))
+	}
+	if places != nil {
+		text += ": " + strings.Join(places, ", ")
+	}
+	return text
+}
+
+// causeNoun names a cause, with how much it changed.
+func causeNoun(c compare.Cause) string {
 	text, named := nouns[c.Metric]
 	var figures []string
 	if !named {
@@ -78,22 +103,56 @@ func Cause(c compare.Cause, of string) string {
 	if figures != nil {
 		text += " (" + strings.Join(figures, " ") + ")"
 	}
-	primary, _ := layout.UnitOf(of)
-	switch {
-	case c.Metric == of && !math.IsNaN(float64(c.Share)) && len(c.Places) > 0:
-		text = fmt.Sprintf("%.0f%% of the change in %s is in functions", 100*float64(c.Share), primary)
-	case !math.IsNaN(float64(c.Share)):
-		text += fmt.Sprintf(" is %.0f%% of the change in %s", 100*float64(c.Share), primary)
-	case c.Metric != of:
-		text = primary + " changed with " + text
-	}
-	var places []string
-	for _, p := range c.Places[:min(len(c.Places), 2)] {
-		sc := layout.ScaleOf(c.Metric, math.Abs(float64(p.Change)))
-		places = append(places, Place(p)+" "+sc.SignedWith(float64(p.Change)))
-	}
-	if places != nil {
-		text += ": " + strings.Join(places, ", ")
-	}
 	return text
+}
+
+// Together says which primary metrics changed with a metric of which no share is known: that one is
+// the cause of the other was not measured.
+func Together(c compare.Cause, of []string) string {
+	rose, fell := "rose", "fell"
+	if c.Now < c.Base {
+		rose, fell = fell, rose
+	}
+	var with, against []string
+	for _, metric := range of {
+		label, _ := layout.UnitOf(metric)
+		if metric == "req/s" { // the only one of which less is worse
+			against = append(against, label)
+		} else {
+			with = append(with, label)
+		}
+	}
+	switch noun := causeNoun(c); {
+	case with == nil:
+		return fmt.Sprintf("%s %s as %s %s", List(against), fell, noun, rose)
+	case against == nil:
+		return fmt.Sprintf("%s %s together", List(append(with, noun)), rose)
+	default:
+		return fmt.Sprintf("%s %s together, and %s %s", List(append(with, noun)), rose, List(against), fell)
+	}
+}
+
+// tenths are shares in words, for those without an interval.
+var tenths = []string{"a small part", "about a tenth", "about a fifth", "about three tenths", "about two fifths", "about half",
+	"about three fifths", "about seven tenths", "about four fifths", "about nine tenths", "nearly all"}
+
+// Share is the share of a cause, as well as it is known.
+func Share(c compare.Cause) string {
+	per := func(x dyno.Number) string { return fmt.Sprintf("%.0f%%", 100*float64(x)) }
+	switch {
+	case c.Least >= 0.95:
+		return "all"
+	case !math.IsNaN(float64(c.Least)):
+		return fmt.Sprintf("%s [%s, %s]", per(c.Share), per(c.Least), per(c.Most))
+	}
+	return tenths[int(math.Round(10*max(0, min(float64(c.Share), 1))))]
+}
+
+// NoCause says of settings that nothing was found which accounts for their changes, and what may find it.
+func NoCause(settings []string, profiled bool) string {
+	text := "Why, " + strings.Join(settings, ", ") + ": no cause was found"
+	if profiled {
+		return text + "."
+	}
+	return text + " (consider: --profile cpu)."
 }

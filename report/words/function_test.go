@@ -38,7 +38,7 @@ func unclearTable() *compare.Table {
 // comparison that probably changed is named with what would settle it.
 func TestFunctionsComeFirst(t *testing.T) {
 	table := unclearTable()
-	nothing := Recommendation(table)
+	nothing := Advice(table)
 	if !strings.HasPrefix(nothing, "No setting is shown to be better or worse") ||
 		!strings.Contains(nothing, "Nearest to a verdict is p99 latency of SLOW=1, probably 13% higher [3.0% higher, 24% higher]: 4 more blocks.") {
 		t.Errorf("%s", nothing)
@@ -47,7 +47,7 @@ func TestFunctionsComeFirst(t *testing.T) {
 		Func: "main.hash", Change: 129e-6, Lo: 82e-6, Hi: 177e-6, Share: dyno.Number(math.NaN()),
 	}}}
 	const want = "CPU time in main.hash surely rose by 129.0 µs [82.0, 177.0]"
-	if got := Recommendation(table); !strings.HasPrefix(got, "SLOW=1: "+want+"; no setting is shown to be better or worse in total") {
+	if got := Advice(table); !strings.HasPrefix(got, "SLOW=1: "+want+"; no setting is shown to be better or worse in total") {
 		t.Errorf("%s", got)
 	}
 	if got := Verdicts(table)[0].Text; !strings.HasPrefix(got, "SLOW=1 against SLOW=0: "+want+"; unclear in ") {
@@ -67,7 +67,7 @@ func TestMostUnclear(t *testing.T) {
 		table.Settings[i].Values["p50-sec"] = compare.Summary{}
 	}
 	table.Settings[1].Versus["p50-sec"] = worse
-	if got := Recommendation(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
+	if got := Advice(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
 		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear. Nearest to a verdict is p99 latency") {
 		t.Errorf("%s", got)
 	}

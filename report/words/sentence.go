@@ -52,7 +52,7 @@ func Found(t *compare.Table) (found []Said) {
 	return foundOf(Verdicts(t))
 }
 
-// Brief is [Found] and [Recommendation] without figures, for a reader who has a table beside them. From a
+// Brief is [Found] and [Advice] without figures, for a reader who has a table beside them. From a
 // single block there is neither.
 func Brief(t *compare.Table) (found []Said, advice string) {
 	if len(t.Settings) == 1 {
@@ -64,7 +64,7 @@ func Brief(t *compare.Table) (found []Said, advice string) {
 	vs := verdicts(t, true)
 	found = foundOf(vs)
 	if len(found) == 1 {
-		return found, recommendation(t, vs, true)
+		return found, advise(t, vs, true)
 	}
 	var alike []Said // settings of which the same is said are named together
 	for _, s := range found {
@@ -75,7 +75,7 @@ func Brief(t *compare.Table) (found []Said, advice string) {
 		}
 		alike = append(alike, s)
 	}
-	return alike, recommendation(t, vs, true)
+	return alike, advise(t, vs, true)
 }
 
 func foundOf(vs []Verdict) (found []Said) {
@@ -107,14 +107,6 @@ func alone(t *compare.Table) []Said {
 	return []Said{{Rest: strings.ToUpper(text[:1]) + text[1:]}}
 }
 
-// Magnitude is the distance of a ratio from 1, infinite if a zero allows no ratio.
-func Magnitude(ratio float64) float64 {
-	if math.IsNaN(ratio) {
-		return math.Inf(1)
-	}
-	return math.Abs(math.Log(ratio))
-}
-
 func much(ratio float64) string {
 	percent := func(x float64) string {
 		decimals := 1
@@ -134,9 +126,12 @@ func much(ratio float64) string {
 	return percent(1-ratio) + " lower"
 }
 
+// MostMore is how many more blocks are worth a word.
+const MostMore = 100
+
 // settle says how many more blocks would settle the first i+1 comparisons, or "".
 func settle(more []int, i int, what string) string {
-	if i < 0 || i >= len(more) || more[i] == math.MaxInt {
+	if i < 0 || i >= len(more) || more[i] > MostMore {
 		return ""
 	}
 	return fmt.Sprintf(" (about %s would settle%s)", layout.Count(more[i], "more block"), cmp.Or(what, " it"))

@@ -47,6 +47,8 @@ setting has one trial in each block.
     same            The change is surely less than 1 % (--negligible).
     unclear         The blocks cannot decide. "More blocks" says how many would, if
                     further trials are alike. Below 6 blocks everything is unclear.
+    differs         Of two runs of different times, the change is more than the noise
+                    within them; the machine may have made it.
 
 Each interval is a 95 % interval of a single change. A verdict may therefore be unclear
 although the interval excludes 0. Verdicts and intervals hold whenever you look at them: at

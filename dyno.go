@@ -49,6 +49,9 @@ type Experiment struct {
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
 
+	// AllowOverridden goes on with a run though its first block shows that a setting of the Go runtime did not take effect.
+	AllowOverridden bool `json:"allow_overridden,omitempty"`
+
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
 	Negligible *Fraction   `json:"negligible,omitempty"` // changes smaller than this are "same"; nil means DefaultNegligible

@@ -75,7 +75,7 @@ func goals(asked dyno.Setting, b probe.Bounds) dyno.Setting {
 // place finds in the source what may have overridden settings of a trial.
 func (l *Lab) place(ctx context.Context, r *dyno.Result) {
 	for i := range r.Overridden {
-		if o := &r.Overridden[i]; l.Places != nil {
+		if o := &r.Overridden[i]; l.Places != nil && o.Places == nil {
 			o.Places = l.Places(ctx, r.Trial.Subject, o.Name, o.InForce[len(o.InForce)-1])
 		}
 	}
@@ -85,15 +85,17 @@ func (l *Lab) place(ctx context.Context, r *dyno.Result) {
 // it would compare is not what was asked for.
 type OverriddenError struct{ Settings []dyno.Override }
 
-func overridden(rs []*dyno.Result) error {
-	e := new(OverriddenError)
+// Overridden is an *OverriddenError if results show one and the plan does not allow it. It fills in the places.
+func (l *Lab) Overridden(ctx context.Context, e *dyno.Experiment, rs ...*dyno.Result) error {
+	found := new(OverriddenError)
 	for _, r := range rs {
-		e.Settings = append(e.Settings, r.Overridden...)
+		l.place(ctx, r)
+		found.Settings = append(found.Settings, r.Overridden...)
 	}
-	if e.Settings == nil {
+	if found.Settings == nil || e.AllowOverridden {
 		return nil
 	}
-	return e
+	return found
 }
 
 func (e *OverriddenError) Error() string {

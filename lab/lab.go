@@ -230,8 +230,8 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		if c.blocks == 1 && len(trials) > 0 && len(c.first) == len(part) && alike(c.first) {
 			return &AlikeError{len(part), c.first[0].Err}
 		}
-		if c.blocks == 1 && !e.AllowOverridden {
-			if err := overridden(c.first); err != nil {
+		if c.blocks == 1 {
+			if err := l.Overridden(ctx, e, c.first...); err != nil {
 				return err
 			}
 		}

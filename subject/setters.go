@@ -81,6 +81,7 @@ const (
 	rankOwn
 	rankImport
 	rankOther
+	rankElse = 100 // another value is written there
 )
 
 // pkg searches a package of a module.
@@ -120,7 +121,7 @@ func (s *setterSearch) file(name string, text []byte, own bool) {
 		return
 	}
 	add := func(what string, at ast.Node, rank int) {
-		if !own {
+		if !own && rank != rankValue {
 			rank += rankOther
 		}
 		s.found = append(s.found, rankedSetter{dyno.Setter{What: what, File: name, Line: fset.Position(at.Pos()).Line}, rank})
@@ -145,7 +146,7 @@ func (s *setterSearch) file(name string, text []byte, own bool) {
 			}
 		case *ast.BasicLit: // an environment for another process
 			if v, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && strings.HasPrefix(v, s.name+"=") {
-				add(v, n, rankOwn)
+				add(v, n, map[bool]int{true: rankValue, false: rankElse}[v == s.name+"="+s.value])
 			}
 		}
 		return true
@@ -189,10 +190,13 @@ func (s *setterSearch) reads(c *ast.CallExpr) bool {
 }
 
 func (s *setterSearch) rank(arg ast.Expr) int {
-	if v, ok := literal(arg); ok && (v == s.value || s.name == "GOGC" && s.value == "off" && strings.HasPrefix(v, "-")) {
+	switch v, ok := literal(arg); {
+	case !ok:
+		return rankOwn
+	case v == s.value || s.name == "GOGC" && s.value == "off" && strings.HasPrefix(v, "-"):
 		return rankValue
 	}
-	return rankOwn
+	return rankElse
 }
 
 // literal is a number or text as it is written.

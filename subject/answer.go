@@ -38,11 +38,11 @@ const (
 func (p *Process) holders() ([]int, error) {
 	found, known := guard.Listening(p.Addr, p.Processes())
 	if known && len(found) == 0 {
-		err := "another process listens on " + p.Addr
+		who := ""
 		if pid := guard.Listener(p.Addr); pid != 0 {
-			err += ": " + guard.Named(pid)
+			who = ": " + guard.Named(pid)
 		}
-		return nil, fmt.Errorf("%s (consider: stop it, or another addr: (--addr))", err)
+		return nil, fmt.Errorf("another process listens on %s%s", p.Addr, who)
 	}
 	slices.Sort(found)
 	return found, nil

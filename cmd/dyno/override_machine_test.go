@@ -193,6 +193,7 @@ func TestMachineOverridden(t *testing.T) {
 			code: "http.Handle(\"/metrics\", promhttp.Handler())\n\tdebug.SetGCPercent(75)", args: []string{"--prometheus", "/metrics"}, want: both + "75 is in force"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rs, said, err := s.run(t)
 			if err == nil || !strings.Contains(said, s.want) || !strings.Contains(said, "so the run ends (consider: ") {
 				t.Errorf("%v: got %s\nwant %s", err, said, s.want)
@@ -215,6 +216,7 @@ func TestMachineInForce(t *testing.T) {
 		"limits":            {vary: "GOMEMLIMIT=1GiB,1073741824,1024MiB,off"},
 		"procs":             {vary: "GOMAXPROCS=1,2,9"},
 		"debug":             {vary: "GODEBUG=madvdontneed=1,gcstoptheworld=1", args: []string{"--env", "GOGC=70"}},
+		"container":         {vary: "limit.cpu=none,1", args: []string{"--env", "GOGC=70", "--env", "GOMEMLIMIT=200MiB", "--limit", "memory=256MiB"}},
 		"argument":          {vary: "arg.gc=80,160", args: []string{"--env", "GOGC={{.arg.gc}}"}},
 		"empty":             {imports: []string{"os", "runtime/debug"}, code: "if os.Getenv(\"GOGC\") == \"\" {\n\tdebug.SetGCPercent(75)\n}", vary: "GOGC=,200"},
 		"not asked":         {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", vary: "GOMAXPROCS=1,2"},
@@ -236,6 +238,7 @@ func TestMachineInForce(t *testing.T) {
 		"no probe":          {vary: gogcs, args: []string{"--inject=false", "--probe", "proc"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rs, said, err := s.run(t)
 			if err != nil {
 				t.Errorf("%v\n%s", err, said)

@@ -51,6 +51,9 @@ type Experiment struct {
 
 	Shuffled bool `json:"-"` // Trials shuffles each block by itself, as in runs of before schema 3
 
+	// AllowOverridden goes on with a run though its first block shows that a setting of the Go runtime did not take effect.
+	AllowOverridden bool `json:"allow_overridden,omitempty"`
+
 	Slice Duration `json:"slice,omitempty"` // trials are slices of one launch, each so long; 0 means that each is a launch
 
 	Primary    []string    `json:"primary,omitempty"`    // metrics that decide, as reports or thresholds call them; nil means those that are primary in Metrics

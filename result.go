@@ -30,6 +30,8 @@ type Result struct {
 	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
 	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
 	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
+	InForce     []Setting       `json:"in_force,omitempty"`   // what the Go runtime had of GOGC, GOMEMLIMIT and GOMAXPROCS from the window on; several if that changed, none if it is unknown
+	Overridden  []Override      `json:"overridden,omitempty"` // what the plan asked for of these, and did not take effect
 	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see
 	Died        bool            `json:"died,omitempty"`       // the subject was ready, and then ended by itself or for lack of memory
 	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""

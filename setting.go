@@ -124,6 +124,21 @@ func DifferInBuild(s, t Setting) bool {
 	return s.String() != t.String() && kept(s) == kept(t)
 }
 
+// ProgramReads returns the factors in which two settings differ, if these are all variables or arguments whose only
+// reader is the program itself; else nil.
+func ProgramReads(s, t Setting) (names []string) {
+	for _, l := range t {
+		if v, _ := s.Get(l.Factor); v == l.Value {
+			continue
+		}
+		if slices.Contains(ofBuild, l.Factor) || slices.Contains(runtimeVariables, l.Factor) || !envName.MatchString(l.Factor) && !argName.MatchString(l.Factor) {
+			return nil
+		}
+		names = append(names, l.Factor)
+	}
+	return names
+}
+
 func (t *Trial) apply(l Level) (err error) {
 	if name := strings.ToUpper(l.Factor); name != l.Factor && slices.Contains(runtimeVariables, name) {
 		return fmt.Errorf("unknown factor %q (did you mean %s?)", l.Factor, name)

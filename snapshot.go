@@ -25,6 +25,8 @@ type Snapshot struct {
 	Other    float64 `json:"other-B,omitempty"`    // of the runtime: profiles, tables, timers
 
 	Goroutines float64 `json:"goroutines,omitempty"`
+
+	InForce Setting `json:"in_force,omitempty"` // what the runtime had of GOGC, GOMEMLIMIT and GOMAXPROCS; nil if it was not asked
 }
 
 // The stages of a trial at which there may be a snapshot, in order.

@@ -39,6 +39,7 @@ const (
 const (
 	WarnNotInjected WarningKind = "not-injected"
 	WarnNotGo       WarningKind = "not-go"
+	WarnAnswers     WarningKind = "answers" // by others than the process that was launched
 	WarnLimit       WarningKind = "cpu-limit"
 	WarnProbe       WarningKind = "probe"        // failed, or missed a part
 	WarnProbeCost   WarningKind = "probe-cost"   // it took time from the subject
@@ -75,6 +76,8 @@ const (
 	WarnSeparate    WarningKind = "separate"    // runs were not side by side
 	WarnMixed       WarningKind = "mixed"       // several programs in one setting
 	WarnRunsDiffer  WarningKind = "runs-differ"
+	WarnOverridden  WarningKind = "overridden"    // a setting of the Go runtime did not take effect
+	WarnNoEffect    WarningKind = "no-effect"     // settings differ in nothing that was read
 	WarnOneProgram  WarningKind = "one-program"   // settings that differ only in the build have one
 	WarnRunDir      WarningKind = "run-directory" // a part of it cannot be read
 	WarnCauses      WarningKind = "causes"        // profiles cannot tell them

@@ -69,7 +69,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 	opt.Steadiness = f.steadiness()
 	f.Notes = append(f.Notes, dirDoubts(dir)...)
 	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
-	f.Table = compare.Tabulate(f.Results, opt)
+	f.Table = tabulate(f.Results, opt)
 	f.attribute(o.Serves)
 	f.certificate()
 	return f, nil
@@ -93,7 +93,7 @@ func Decided(e *dyno.Experiment, results []*dyno.Result, d compare.Demands) bool
 
 // Unwritten are the findings of a run of a service that has no directory.
 func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
-	return &Findings{Plan: e, Results: results, Table: compare.Tabulate(results, options(e, results, ""))}
+	return &Findings{Plan: e, Results: results, Table: tabulate(results, options(e, results, ""))}
 }
 
 // oneProgram are doubts about settings that differ from the baseline only in the build, and ran its program.

@@ -30,6 +30,7 @@ type Cycle struct {
 	HeapEnd   float64 // heap when marking ended
 	Live      float64 // marked; never exact
 	Goal      float64 // that the pacer wanted HeapEnd to stay below; 0 if absent, as with GOGC=off
+	Scanned   float64 // stacks and globals, which count for the goal; 0 up to Go 1.17
 	Procs     int     // GOMAXPROCS
 	Forced    bool    // by runtime.GC
 	Paced     bool    // gcpacertrace=1 told HeapStart, HeapEnd and Goal to the byte
@@ -43,6 +44,30 @@ func (c *Cycle) CPU() time.Duration {
 
 // Wall is how long the collection took.
 func (c *Cycle) Wall() time.Duration { return c.SweepTerm + c.Mark + c.MarkTerm }
+
+// GOGC bounds the value of GOGC by the goal of a collection and what the one just before it left, which are cut off
+// to whole MiB. ok is false if they tell nothing: there is no goal, or runtime.GC forced one of the two. A memory
+// limit may have lowered the goal; that is for the caller to know. The rule is commitment of runtime/mgcpacer.go,
+// since Go 1.18: live + (live + scanned) × GOGC/100, at the least 4 MiB × GOGC/100, and raised to leave room for
+// sweeping where that is less than 1 MiB above what is live.
+func GOGC(before, c *Cycle) (lo, hi float64, ok bool) {
+	const MiB = 1 << 20
+	if c.N != before.N+1 || c.Goal == 0 || c.Forced || before.Forced {
+		return 0, 0, false
+	}
+	percent := func(goal, live, scanned float64) float64 {
+		whole := goal / (4 * MiB) * 100
+		if live+scanned == 0 {
+			return whole
+		}
+		return min(whole, max(0, goal-live)/(live+scanned)*100)
+	}
+	hi = percent(c.Goal+MiB, before.Live, min(c.Scanned, before.Scanned))
+	if c.Goal > before.Live+3*MiB {
+		lo = percent(c.Goal, before.Live+MiB, max(c.Scanned, before.Scanned)+2*MiB)
+	}
+	return lo, hi, true
+}
 
 // A pace is what a pacer line says of the next cycle, unless runtime.GC forced that.
 type pace struct {
@@ -123,7 +148,7 @@ func (p *pace) cycle(v *numbers, n int, forced bool) (Cycle, bool) {
 	case oldNumbers:
 		c.Procs = int(v[15])
 	case gcNumbers:
-		c.Procs = int(v[17]) // after stacks and globals
+		c.Scanned, c.Procs = (v[15]+v[16])*MiB, int(v[17])
 	default:
 		return Cycle{}, false
 	}

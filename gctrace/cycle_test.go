@@ -42,6 +42,9 @@ func wantCycles(text string) []Cycle {
 			HeapStart: f(12) * MiB, HeapEnd: f(13) * MiB, Live: f(14) * MiB, Goal: f(15) * MiB,
 			Procs: int(f(18)), Forced: m[19] != "",
 		}
+		if m[16] != "" {
+			c.Scanned = (f(16) + f(17)) * MiB
+		}
 		if pacer != nil {
 			g := func(i int) float64 { v, _ := strconv.ParseFloat(pacer[i], 64); return v }
 			if goal := g(5) - g(6); int(goal)>>20 == int(f(15)) { // the sample has a gap

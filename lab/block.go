@@ -70,7 +70,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	l = l.sharing()
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
 	if l.CPU != nil && l.Away == 0 {
-		b.ledger, b.known, b.quiet = rests.NewLedger(l.CPU), &c.known, c.blocks == 1
+		b.ledger, b.known, b.quiet = rests.NewLedger(), &c.known, c.blocks == 1
 		b.rota.Mark = b.ledger.Mark
 	}
 	if trials[0].Load.Open() || l.Away > 0 { // so are all
@@ -201,7 +201,8 @@ func (p *besides) exhausted(trial int, err error) {
 }
 
 // around lets the load of a trial take turns.
-func (p *besides) around(ctx context.Context, t *trial, pid int, o *load.Options) error {
+func (p *besides) around(ctx context.Context, t *trial, running *Running, o *load.Options) error {
+	cpu := t.lab.clockOf(running)
 	begin, end := o.Begin, o.End
 	o.Turn = p.turn
 	o.Begin = func(ctx context.Context) error {
@@ -212,8 +213,8 @@ func (p *besides) around(ctx context.Context, t *trial, pid int, o *load.Options
 			return err
 		}
 		t.began = p.turn.Own()
-		if l := p.block.ledger; l != nil && pid != 0 {
-			l.Open(pid, p.turn.Own)
+		if l := p.block.ledger; l != nil && cpu != nil {
+			l.Open(t, cpu, p.turn.Own)
 		}
 		return p.Await(ctx, true)
 	}
@@ -221,31 +222,50 @@ func (p *besides) around(ctx context.Context, t *trial, pid int, o *load.Options
 		p.turns = p.Turns()
 		p.Await(ctx, false) // a window has the rests of its subject in it, up to the last turn of all
 		if l := p.block.ledger; l != nil {
-			p.rested, p.counted = l.Close(pid)
+			p.rested, p.counted = l.Close(t)
 		}
 		end()
 		p.turn.Open() // for the teardown
 		p.Leave()
 	}
-	if p.block.quiet && pid != 0 {
-		if err := p.rest(ctx, t, pid); err != nil {
+	if p.block.quiet {
+		if err := p.rest(ctx, t, cpu); err != nil {
 			return err
 		}
 	}
 	return p.Await(ctx, true)
 }
 
+// clockOf reads the CPU clock of a subject, in seconds; nil if it has none here.
+func (l *Lab) clockOf(r *Running) func() (float64, error) {
+	if r.Target.PID == 0 || l.CPU == nil {
+		return nil
+	}
+	return func() (sum float64, err error) {
+		for _, pid := range r.Target.All() {
+			cpu, err := l.CPU(pid)
+			if err != nil {
+				return 0, err
+			}
+			sum += cpu
+		}
+		return sum, nil
+	}
+}
+
 // rest measures what a subject does while nobody is loaded.
-func (p *besides) rest(ctx context.Context, t *trial, pid int) error {
+func (p *besides) rest(ctx context.Context, t *trial, cpu func() (float64, error)) error {
 	b := p.block
 	if err := p.Await(ctx, false); err != nil { // until all are ready
 		return err
 	}
-	began, err := t.lab.CPU(pid)
-	from := time.Now()
-	sleepUntil(ctx, from.Add(rests.QuietTime))
-	if ended, err2 := t.lab.CPU(pid); err == nil && err2 == nil {
-		b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
+	if cpu != nil {
+		began, err := cpu()
+		from := time.Now()
+		sleepUntil(ctx, from.Add(rests.QuietTime))
+		if ended, err2 := cpu(); err == nil && err2 == nil {
+			b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
+		}
 	}
 	if err := p.Await(ctx, false); err != nil { // until that is known of all
 		return err

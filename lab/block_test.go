@@ -318,7 +318,7 @@ func TestBlockMemory(t *testing.T) {
 				}
 				return min(600, 1200*time.Since(began).Seconds()) * mib
 			}
-			f.lab.RSS = func(pid int) (float64, error) { return rss(pid), nil }
+			f.lab.RSS = func(pids ...int) (float64, error) { return rss(pids[0]), nil }
 			f.lab.Memory = func() (float64, float64, error) { return 1200*mib - rss(1) - rss(2), 2048 * mib, nil }
 			start := f.lab.Start
 			f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {

@@ -36,9 +36,10 @@ type Lab struct {
 type Hands struct {
 	// Vet finds mistakes that Prepare would find late, after it has prepared others; may be nil.
 	Vet     func(ctx context.Context, s dyno.Subject) error
-	Prepare func(ctx context.Context, s dyno.Subject) error           // makes, and keeps, what Start needs of a subject, such as a build
-	Sum     func(ctx context.Context, s dyno.Subject) (string, error) // of a prepared subject's executable; nil means that it is unknown
-	Limit   func(dyno.Limits) error                                   // subject.CheckLimits; nil means that any limit can be set
+	Prepare func(ctx context.Context, s dyno.Subject) error                 // makes, and keeps, what Start needs of a subject, such as a build
+	Sum     func(ctx context.Context, s dyno.Subject) (string, error)       // of a prepared subject's executable; nil means that it is unknown
+	Names   func(ctx context.Context, s dyno.Subject, variable string) bool // whether its executable holds a variable's name; nil means that it is unknown
+	Limit   func(dyno.Limits) error                                         // subject.CheckLimits; nil means that any limit can be set
 	// Start launches the subject of a trial, whose files go to dir, and returns when it is ready.
 	// patience is after what time it gives up, if that is before the plan's ready timeout; 0: it is not.
 	Start func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error)
@@ -50,10 +51,13 @@ type Hands struct {
 	Program func(ctx context.Context, l dyno.Load, dir string) (path string, err error)
 	Tool    foreign.Tool                          // runs the command of a load that has one: subject.RunTool
 	Probe   func(name string) (probe.Probe, bool) // ProbeNamed
-	RSS     func(pid int) (float64, error)        // kernel.RSS; nil means that idle memory is not read
+	RSS     func(pids ...int) (float64, error)    // kernel.Together; nil means that idle memory is not read
 	// Memory returns the bytes left and the total, of the machine or of a control group that limits
 	// it. Nil means that memory is not guarded.
-	Memory  func() (left, total float64, err error)
+	Memory func() (left, total float64, err error)
+	// Places finds where a subject's source sets a variable of the Go runtime, those first that give it a value;
+	// nil means that it is unknown.
+	Places  func(ctx context.Context, s dyno.Subject, name, value string) []dyno.Setter
 	Inspect func(pid int, socket string) (Inspector, error) // goruntime.OpenLook; nil means that there are no snapshots
 	Knobs   func(pid int, socket string) (Knobs, error)     // goruntime.OpenKnobs, and CPU is kernel.CPU
 	CPU     func(pid int) (float64, error)
@@ -130,6 +134,21 @@ func (l *Lab) OneProgram(ctx context.Context, e *dyno.Experiment) (same []dyno.S
 	return same
 }
 
+// Unnamed returns the variables among the factors that only the program can read, and whose name no setting's
+// executable holds. Call PrepareAll before.
+func (l *Lab) Unnamed(ctx context.Context, e *dyno.Experiment) (names []string) {
+	settings := e.Levels()
+	for _, s := range settings[1:] {
+		for _, name := range dyno.ProgramReads(settings[0], s) {
+			holds := func(s dyno.Setting) bool { return l.Names == nil || l.Names(ctx, e.Trial(s).Subject, name) }
+			if !strings.HasPrefix(name, "arg.") && !slices.Contains(names, name) && !slices.ContainsFunc(settings, holds) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 func firstBlock(e *dyno.Experiment) []dyno.Trial { return e.Trials()[:len(e.Levels())] }
 
 // PrepareAll checks the limits and the subject of every setting, and then prepares them. So it
@@ -187,6 +206,7 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 	}
 	c := &course{lab: l, e: e, began: time.Now(), broken: map[string]bool{}}
 	c.sink = func(r *dyno.Result) error {
+		l.place(ctx, r)
 		if c.blocks == 1 && r.Trial.For == "" {
 			c.first = append(c.first, r)
 		}
@@ -215,6 +235,11 @@ func (l *Lab) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Resul
 		}
 		if c.blocks == 1 && len(trials) > 0 && len(c.first) == len(part) && alike(c.first) {
 			return &AlikeError{len(part), c.first[0].Err}
+		}
+		if c.blocks == 1 {
+			if err := l.Overridden(ctx, e, c.first...); err != nil {
+				return err
+			}
 		}
 		if part[0].For == "" && !over {
 			ended := c.ended(part[0].Block)

@@ -69,7 +69,7 @@ func newFake() *fake {
 			return &load.Record{Sent: dyno.Sent{Requests: 4}, Failed: 2, Window: 4, Failures: map[string]int{"status 500": 2}, Elapsed: time.Second, Rate: 2, Latency: h}, nil
 		},
 		Probe: func(string) (probe.Probe, bool) { return fakeProbe{f}, true },
-		RSS:   func(int) (float64, error) { return 42, nil },
+		RSS:   func(...int) (float64, error) { return 42, nil },
 		Dir:   func(int) (string, error) { return "", nil },
 	}}
 	return f

@@ -67,6 +67,9 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			return start(ctx, builder, t, dir, host, patience)
 		},
+		Names: func(ctx context.Context, s dyno.Subject, variable string) bool {
+			return !s.Launched() || builder.Names(ctx, s, variable)
+		},
 		WhyNotBeside: subject.WhyNotBeside,
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
@@ -74,9 +77,12 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
 			return buildProgram(ctx, builder, l, dir, nil)
 		},
-		Tool:    subject.RunTool,
-		Probe:   ProbeNamed,
-		RSS:     func(pid int) (float64, error) { rss, _, err := kernel.Resident(pid); return rss, err },
+		Tool:  subject.RunTool,
+		Probe: ProbeNamed,
+		RSS:   kernel.Together,
+		Places: func(ctx context.Context, s dyno.Subject, name, value string) []dyno.Setter {
+			return builder.Setters(ctx, s, name, value)
+		},
 		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
 		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
 		CPU:     kernel.CPU,
@@ -171,9 +177,15 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
+	trace := out.Trace
+	if p.Foreign {
+		trace = nil
+	}
 	return &Running{
 		Base:     p.Base,
-		Target:   probe.Target{PID: p.PID, Socket: p.Socket, Trace: out.Trace, Grouped: t.Grouped},
+		Target:   probe.Target{PID: p.Main, Also: p.Also, Socket: p.Socket, Trace: trace, Grouped: t.Grouped},
+		Moved:    p.Moved,
+		Environ:  p.Environ,
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Sum:      built.Sum,
 		Ready:    p.Ready,

@@ -157,7 +157,7 @@ func (g *memoryGuard) rss(r *Running) (bytes float64, known bool) {
 	if g.lab.RSS == nil || r.Target.PID == 0 {
 		return 0, false
 	}
-	bytes, err := g.lab.RSS(r.Target.PID)
+	bytes, err := g.lab.RSS(r.Target.All()...)
 	return bytes, err == nil
 }
 

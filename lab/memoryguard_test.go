@@ -53,7 +53,7 @@ func (m *machine) kill() {
 func hungry(m *machine) *fake {
 	f := newFake()
 	f.lab.Memory = func() (float64, float64, error) { return m.left - m.used(), m.total, nil }
-	f.lab.RSS = func(int) (float64, error) { return m.rss * m.used(), nil }
+	f.lab.RSS = func(...int) (float64, error) { return m.rss * m.used(), nil }
 	start := f.lab.Start
 	f.lab.Start = func(ctx context.Context, t *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
 		m.begin(time.Now())

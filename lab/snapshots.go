@@ -46,7 +46,7 @@ func (k *snapshots) with(ctx context.Context, inspect func(Inspector) error) {
 	if here := k.trial.lab.Inspect; open == nil && here != nil {
 		open = func() (Inspector, error) { return here(k.target.PID, k.target.Socket) }
 	}
-	if open == nil || k.target.PID == 0 || ctx.Err() != nil {
+	if open == nil || k.target.PID == 0 || k.target.Also != nil || ctx.Err() != nil { // a snapshot is of one process
 		return
 	}
 	if k.target.Socket != "" && k.trial.givenUp() {
@@ -156,7 +156,7 @@ func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	rest := time.Duration(k.trial.Load.Idle)
 	read := k.running.RSS
 	if here := k.trial.lab.RSS; read == nil && here != nil {
-		read = func() (float64, error) { return here(k.target.PID) }
+		read = func() (float64, error) { return here(k.target.All()...) }
 	}
 	if rest == 0 || k.target.PID == 0 || read == nil {
 		return nil

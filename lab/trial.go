@@ -35,6 +35,10 @@ type Running struct {
 	Stop     func() error
 	Kill     func()
 
+	// Nil where it is not known:
+	Moved   func() string       // says why what was measured is not who answers, after the load; "" if it is
+	Environ func() dyno.Setting // of the process that answers, where that is not the one it was launched with; else nil
+
 	// All of them of a subject on another machine, which this machine's /proc does not know; else nil:
 	Probe   func(name string) (probe.Probe, bool) // instead of Hands.Probe
 	Inspect func() (Inspector, error)             // instead of Hands.Inspect
@@ -191,6 +195,9 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	s.ready(ctx)
 	rec, err := t.load(ctx, running, w, s, kept.file)
 	w.close()
+	if running.Moved != nil && ctx.Err() == nil { // else it has ended
+		w.moved(running.Moved())
+	}
 	if t.beside != nil {
 		r.Turns = t.beside.turns
 	}
@@ -226,6 +233,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	}
 	take(r, s.measured)
 	r.Memory = s.since(r.Start)
+	t.compareSettings(running, w.readings, r)
 	return err
 }
 
@@ -239,7 +247,7 @@ func (t *trial) load(ctx context.Context, running *Running, w *window, s *snapsh
 	}
 	if t.beside != nil {
 		defer t.beside.Leave()
-		if err := t.beside.around(ctx, t, running.Target.PID, &o); err != nil {
+		if err := t.beside.around(ctx, t, running, &o); err != nil {
 			return nil, err
 		}
 	}

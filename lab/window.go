@@ -73,7 +73,7 @@ func (w *window) open(ctx context.Context) error {
 	}
 	for _, r := range w.trial.beside.alive() {
 		if r.Probe == nil && r.Target.PID != w.target.PID {
-			w.target.Beside = append(w.target.Beside, r.Target.PID)
+			w.target.Beside = append(w.target.Beside, r.Target.All()...)
 		}
 	}
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
@@ -183,6 +183,17 @@ func (w *window) close() {
 		end()
 	}
 	w.ends = nil
+}
+
+// moved drops what was read of processes that do not answer: why says so, "" if they do.
+func (w *window) moved(why string) {
+	if why == "" {
+		return
+	}
+	for _, name := range []string{"proc", "runtime", "gctrace"} {
+		delete(w.readings, name)
+	}
+	w.warnings.Add(dyno.WarnAnswers, "%s", why)
 }
 
 // writeFiles writes files of a probe into a trial's directory; "" means nowhere.

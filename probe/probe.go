@@ -17,6 +17,7 @@ import (
 // A Target is what a probe may look at. The caller owns all of it.
 type Target struct {
 	PID    int               // of the subject; proc needs it
+	Also   []int             // processes that proc adds to it: together they are the subject
 	Socket string            // unix socket of the injected probe, "" if there is none; runtime needs it
 	Trace  *gctrace.Splitter // that the subject's standard error is written to, or nil; gctrace needs it
 	Every  time.Duration     // between samples; 0 means dyno.DefaultEvery
@@ -51,6 +52,9 @@ type Target struct {
 	// Create makes a file of the trial; trace needs it.
 	Create func(name string) (io.WriteCloser, error)
 }
+
+// All are the processes of the subject: PID and Also.
+func (t *Target) All() []int { return append([]int{t.PID}, t.Also...) }
 
 // Interval is the time between readings: Every, or the default.
 func (t *Target) Interval() time.Duration {
@@ -90,6 +94,34 @@ type Reading struct {
 	Collections []dyno.Collection // that ended in the window, in order; since Origin
 	Origin      time.Time
 	Files       []File // that belong into the trial's directory
+
+	InForce InForce // settings of the Go runtime, as far as this probe knows them
+	GOGC    Bounds  // by the goals of collections
+}
+
+// Bounds are those of a value that is not known to the digit: the medians over N observations.
+type Bounds struct {
+	N      int
+	Lo, Hi float64
+}
+
+// InForce is what a probe saw of the settings of the Go runtime in the window, as [dyno.InForce] writes them:
+// the first, and each that was another than the one before. It keeps mostInForce of them, and the last.
+type InForce []dyno.Setting
+
+// mostInForce bounds what is kept of a program that turns its settings all the time.
+const mostInForce = 16
+
+// Add takes what is in force now.
+func (f *InForce) Add(now dyno.Setting) {
+	n := len(*f)
+	switch {
+	case len(now) == 0 || n > 0 && (*f)[n-1].String() == now.String():
+	case n < mostInForce:
+		*f = append(*f, now)
+	default:
+		(*f)[n-1] = now
+	}
 }
 
 // A File is something whole, such as a profile.

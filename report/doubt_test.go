@@ -22,6 +22,8 @@ func TestDoubts(t *testing.T) {
 		{compare.Doubt{Kind: dyno.WarnNoInterval, N: 1, Of: 6}, "there is only one block, so no change can be told from noise"},
 		{compare.Doubt{Kind: dyno.WarnNoInterval, N: 2, Of: 6}, "2 blocks are too few to tell: verdicts and intervals take 6"},
 		{compare.Doubt{Kind: dyno.WarnOneProgram, Said: []string{"rev=main", "rev=."}}, "rev=main and rev=. run the same program, byte for byte, and nothing else differs: any difference between them is chance"},
+		{compare.Doubt{Kind: dyno.WarnNoEffect, Said: []string{"FOO=1 arg.x=1", "FOO=2 arg.x=2", "FOO", "arg.x"}},
+			"nothing that dyno reads was found to differ between FOO=1 arg.x=1 and FOO=2 arg.x=2 (consider: does the program read FOO and arg.x?)"},
 		{compare.Doubt{Kind: dyno.WarnMixed, Setting: 1, Said: []string{"go1.25", "go1.26"}}, "the trials of GOGC=200 did not all run the same program: go1.25; go1.26"},
 		{compare.Doubt{Kind: dyno.WarnSaturated, Trials: []int{3, 5}, Closed: true, Said: []string{"it used 0.97 of its cores"}},
 			"dyno may itself have been the limit in trials 3, 5 (it used 0.97 of its cores): their response times and req/s are not compared (consider: a lower rate, other concurrency, or more CPU for dyno)"},

@@ -52,6 +52,8 @@ type Builder struct {
 	lists  []string                // git's folders of worktrees
 	tests  map[string]*TestPackage // by what makes them
 
+	setters map[string][]dyno.Setter // that were found, by where and of what
+
 	scratch atomic.Int64 // numbers names in dir
 }
 

@@ -54,6 +54,9 @@ type Process struct {
 	Ready    time.Duration // from its launch until it was ready, to some 5 %
 	Warnings dyno.Warnings // doubts about this launch
 
+	Answering
+
+	held   []int // the processes that listened where it serves, when it was ready; none if unknown
 	told   told
 	free   string // host:port that was chosen for it
 	stderr *Tail
@@ -122,6 +125,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, err
 	}
 	p.Ready = time.Since(launched)
+	p.answers(ctx, b)
 	if p.Socket != "" {
 		if err := hello(p.Socket); err != nil {
 			p.Warnings.Add(dyno.WarnNotInjected, "the injected probe does not answer (%v): measured from outside only", err)
@@ -195,8 +199,8 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 	var last error // why it was not ready, for as long as there was time to try
 	for began := time.Now(); ; {
 		err := attempt(ctx, client, p.Base, p.Addr, s.Ready)
-		if err == nil && guard.OthersListen(p.Addr, p.PID) {
-			err = errors.New("another process listens on " + p.Addr)
+		if err == nil {
+			p.held, err = p.holders()
 		}
 		if err == nil {
 			return nil

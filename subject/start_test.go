@@ -378,8 +378,8 @@ func TestOthersListen(t *testing.T) {
 	defer l.Close()
 	p := mustStart(t, "", nil, Options{})
 	for addr, want := range map[string]int{l.Addr().String(): os.Getpid(), p.Addr: p.PID} {
-		if got := guard.OthersListen(addr, p.PID); got != (want != p.PID) {
-			t.Errorf("others listen on %s: %t", addr, got)
+		if got, known := guard.Listening(addr, p.Processes()); !known || (len(got) == 0) != (want != p.PID) {
+			t.Errorf("of the subject %v listen on %s, %t", got, addr, known)
 		}
 		if got := guard.Listener(addr); got != want {
 			t.Errorf("process %d listens on %s, want %d", got, addr, want)

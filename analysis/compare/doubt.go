@@ -19,7 +19,7 @@ type Doubt struct {
 	Trial   int              // of the caller's, the one that it is about; else the one that Said has the figures of, if those of others differ; else 0
 	Trials  []int            // of WarnSaturated: which, ascending
 	Closed  bool             // of WarnSaturated: req/s is not compared either, as a load was closed
-	Said    []string         // what a trial's warning says, how the generator was the limit, the programs of WarnMixed, the settings of WarnOneProgram, or the key and both values of WarnRunsDiffer
+	Said    []string         // what a trial's warning says, how the generator was the limit, the programs of WarnMixed, the settings of WarnOneProgram and, with the factors in which they differ, of WarnNoEffect, or the key and both values of WarnRunsDiffer
 	Err     error            // of the caller's: why something is left out
 	Text    string           // in words; package words fills it in for summary.json
 }

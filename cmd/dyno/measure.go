@@ -133,6 +133,9 @@ func prepare(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment) (err error)
 	for _, s := range hands.OneProgram(cmd.Context(), e) {
 		notef(cmd, "%s", words.OneProgram(base, s.String()))
 	}
+	for _, name := range hands.Unnamed(cmd.Context(), e) {
+		notef(cmd, "%s", words.Unnamed(name))
+	}
 	return nil
 }
 

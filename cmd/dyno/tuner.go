@@ -248,7 +248,7 @@ func (t *tuner) cases() []tune.Case {
 
 // conclude writes tune.json and the patch, and prints the result. failed is why the tuning did not come to its end.
 func (t *tuner) conclude(r *tuned.Report, failed error) error {
-	if r.Base == nil || r.Base.Trials == 0 {
+	if r.Base == nil || r.Base.Trials == 0 || errors.As(failed, new(*lab.OverriddenError)) {
 		return nil // which failed says
 	}
 	err := t.write("tune.json", func(w io.Writer) error { return report.JSON(w, r.Document()) })

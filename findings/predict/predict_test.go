@@ -171,6 +171,39 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// What was in force is believed, not the plan; a trial in which it changed is left out.
+func TestInForce(t *testing.T) {
+	had := func(gogc ...string) (all []dyno.Setting) {
+		for _, g := range gogc {
+			all = append(all, dyno.Setting{{Factor: "GOGC", Value: g}, {Factor: "GOMEMLIMIT", Value: "off"}})
+		}
+		return all
+	}
+	s, err := Read(run(t, func(r *dyno.Result) { r.InForce = had("75") }), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Pooled) != 1 || s.Pooled[0].GOGC != 75 || s.Pooled[0].Limit != 0 {
+		t.Errorf("two settings that are one in truth: %+v", s.Pooled)
+	}
+	if !slices.ContainsFunc(s.Notes, func(n Note) bool {
+		return n.Kind == InForce && slices.Equal(n.Said, []string{"GOGC=75", "GOGC=off GOMEMLIMIT=64MiB"})
+	}) {
+		t.Errorf("notes %v", s.Notes)
+	}
+	s, err = Read(run(t, func(r *dyno.Result) {
+		if r.Trial.Block == 1 {
+			r.InForce = had("75", "80")
+		}
+	}), Options{})
+	if err != nil || len(s.Trials) != 2 || s.Pooled[0].GOGC != 100 {
+		t.Errorf("changed in half of the trials: %+v, %v", s.Trials, err)
+	}
+	if _, err = Read(run(t, func(r *dyno.Result) { r.InForce = had("75", "80") }), Options{}); err == nil || !strings.Contains(err.Error(), "from GOGC=75 to GOGC=80") {
+		t.Errorf("changed in all: %v", err)
+	}
+}
+
 // A service that sets GOGC itself is not taken for what its environment says.
 func TestGoalsContradict(t *testing.T) {
 	e := func(goal float64) []Note {

@@ -69,6 +69,7 @@ const (
 	Uncollected NoteKind = "uncollected" // no collection ended under the settings Said
 	NoMemory    NoteKind = "no-memory"   // the log has neither resident memory nor CPU time
 	Missing     NoteKind = "missing"     // N of Of collections have no line in the log
+	InForce     NoteKind = "in-force"    // the settings Said[0] were in force, and are taken, not Said[1] of the plan
 	NoLimits    NoteKind = "no-limits"   // the cliff is not known, so that no limits are chosen
 )
 
@@ -104,6 +105,9 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	}
 	if len(rd.trials) == 0 {
 		return nil, fmt.Errorf("%s has no finished trial to predict from (consider: dyno report %[1]s)", dir.Path)
+	}
+	if err := rd.inForce(); err != nil {
+		return nil, err
 	}
 	if slices.ContainsFunc(rd.trials, func(r *dyno.Result) bool { return requests(r) == 0 }) {
 		s.Per = Minute
@@ -190,6 +194,50 @@ func (rd *reader) told(s dyno.Setting) (gcmodel.Setting, error) {
 		rd.Notes = append(rd.Notes, Note{Kind: Assumed, Said: []string{Name(told)}})
 	}
 	return told, err
+}
+
+// inForce replaces what the plan tells the collector by what the process had, where that is known. A trial in
+// which it changed is a note, as its collections are of several settings.
+func (rd *reader) inForce() error {
+	var kept []*dyno.Result
+	known := map[int]bool{} // by place of the setting
+	for _, r := range rd.trials {
+		var had []gcmodel.Setting
+		place := slices.Index(rd.settings, r.Trial.Setting.String())
+		for _, s := range r.InForce {
+			now := rd.order[place]
+			gogc, told := s.Get("GOGC")
+			limit, limited := s.Get("GOMEMLIMIT")
+			if told && rd.options.GOGC == nil {
+				now.GOGC = gogcOf(gogc)
+			}
+			if n, err := limitOf(limit); limited && err == nil && rd.options.Limit == nil {
+				now.Limit = n
+			}
+			if len(had) == 0 || !same(had[len(had)-1], now) {
+				had = append(had, now)
+			}
+		}
+		if known[place] && len(had) > 0 { // what an earlier trial had
+			had = slices.Insert(had, 0, rd.order[place])
+			had = slices.CompactFunc(had, same)
+		}
+		if len(had) > 1 {
+			rd.failed = fmt.Errorf("the program changed what the collector is told while it ran, from %s to %s", Name(had[0]), Name(had[len(had)-1]))
+			rd.Notes = append(rd.Notes, Note{Kind: Unread, Trial: r.Trial.N, Err: rd.failed})
+			continue
+		}
+		if len(had) == 1 && !same(had[0], rd.order[place]) {
+			rd.Notes = append(rd.Notes, Note{Kind: InForce, Said: []string{Name(had[0]), Name(rd.order[place])}})
+			rd.order[place] = had[0]
+		}
+		known[place] = known[place] || len(had) == 1
+		kept = append(kept, r)
+	}
+	if rd.trials = kept; len(kept) == 0 {
+		return fmt.Errorf("%s cannot be predicted from: %w", rd.dir.Path, rd.failed)
+	}
+	return nil
 }
 
 // about says what ran.

@@ -34,20 +34,17 @@ func (r Rested) Time() time.Duration { return r.AfterTime + r.LateTime }
 
 // A Ledger keeps what the subjects of a block use. Its methods may be called by several goroutines.
 type Ledger struct {
-	cpu func(pid int) (float64, error)
-
 	mu      sync.Mutex
-	entries map[int]*entry // by process
+	entries map[any]*entry
 }
 
-// NewLedger returns a Ledger without entries; cpu reads the CPU clock of a process, in seconds.
-func NewLedger(cpu func(pid int) (float64, error)) *Ledger {
-	return &Ledger{cpu: cpu, entries: map[int]*entry{}}
-}
+// NewLedger returns a Ledger without entries.
+func NewLedger() *Ledger { return &Ledger{entries: map[any]*entry{}} }
 
 // An entry is of one subject, from the beginning of its window to the end.
 type entry struct {
 	sum   Rested
+	cpu   func() (float64, error)
 	own   func() time.Duration
 	used  float64 // up to
 	at    time.Time
@@ -56,24 +53,24 @@ type entry struct {
 	lost  bool          // its clock could not be read
 }
 
-// Open begins the entry of a process; own is how long its turns have lasted so far.
-func (l *Ledger) Open(pid int, own func() time.Duration) {
+// Open begins the entry of a subject: cpu reads its CPU clock, in seconds, and own is how long its turns have lasted so far.
+func (l *Ledger) Open(of any, cpu func() (float64, error), own func() time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	used, err := l.cpu(pid)
-	l.entries[pid] = &entry{own: own, used: used, at: time.Now(), had: own(), lost: err != nil}
+	used, err := cpu()
+	l.entries[of] = &entry{cpu: cpu, own: own, used: used, at: time.Now(), had: own(), lost: err != nil}
 }
 
 // Close ends an entry, and says what it has; ok is false if there is none, or a clock could not be read.
-func (l *Ledger) Close(pid int) (sum Rested, ok bool) {
+func (l *Ledger) Close(of any) (sum Rested, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.entries[pid]
+	e := l.entries[of]
 	if e == nil {
 		return Rested{}, false
 	}
-	l.read(pid, e)
-	delete(l.entries, pid)
+	e.read()
+	delete(l.entries, of)
 	return e.sum, !e.lost
 }
 
@@ -81,16 +78,16 @@ func (l *Ledger) Close(pid int) (sum Rested, ok bool) {
 func (l *Ledger) Mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for pid, e := range l.entries {
-		l.read(pid, e)
+	for _, e := range l.entries {
+		e.read()
 	}
 }
 
 // ownShare is from which share on a stretch is one of the subject's own turn: that of an open load ends with a gap.
 const ownShare = 4
 
-func (l *Ledger) read(pid int, e *entry) {
-	used, err := l.cpu(pid)
+func (e *entry) read() {
+	used, err := e.cpu()
 	now, own := time.Now(), e.own()
 	if err != nil {
 		e.lost = true

@@ -3,6 +3,8 @@ package goruntime
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -26,6 +28,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	}
 	var (
 		sum     = cycleSum{points: probe.Points{Sample: t.Sample}}
+		seen    traced
 		list    collections
 		ends    = ender{ends: map[int]ending{}}
 		buf     []gctrace.Cycle
@@ -53,6 +56,7 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 				live = end.live
 			}
 			sum.add(c, arrived, live, ends.exact)
+			seen.add(c)
 		}
 		sum.course(at)
 		elapsed = at
@@ -63,10 +67,37 @@ func (Collector) Watch(ctx context.Context, t probe.Target) (probe.Reading, erro
 	}
 	r := sum.reading(elapsed)
 	r.Collections, r.Origin = list.placed(), start
+	r.InForce, r.GOGC = seen.procs, seen.gogc()
 	if list.over > 0 {
 		r.Warnings.Add(dyno.WarnGCList, "gc.csv has the first %d of %d collections (consider: a shorter window)", len(list.list), len(list.list)+list.over)
 	}
 	return r, nil
+}
+
+// A traced is what a trace tells of the settings of the runtime.
+type traced struct {
+	last   gctrace.Cycle
+	procs  probe.InForce
+	lo, hi []float64 // of GOGC, by the goals of collections
+}
+
+func (t *traced) add(c *gctrace.Cycle) {
+	if c.Procs > 0 {
+		t.procs.Add(dyno.InForce(math.NaN(), math.NaN(), float64(c.Procs)))
+	}
+	if lo, hi, ok := gctrace.GOGC(&t.last, c); ok {
+		t.lo, t.hi = append(t.lo, lo), append(t.hi, hi)
+	}
+	t.last = *c
+}
+
+func (t *traced) gogc() probe.Bounds {
+	if len(t.lo) == 0 {
+		return probe.Bounds{}
+	}
+	slices.Sort(t.lo)
+	slices.Sort(t.hi)
+	return probe.Bounds{N: len(t.lo), Lo: t.lo[len(t.lo)/2], Hi: t.hi[len(t.hi)/2]}
 }
 
 type cycleSum struct {

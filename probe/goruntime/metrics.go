@@ -37,6 +37,8 @@ const (
 	mGCIdleCPU   = "/cpu/classes/gc/mark/idle:cpu-seconds"
 	mGCAssistCPU = "/cpu/classes/gc/mark/assist:cpu-seconds"
 	mProcs       = "/sched/gomaxprocs:threads"
+	mGOGC        = "/gc/gogc:percent"
+	mLimit       = "/gc/gomemlimit:bytes"
 	mMutexWait   = "/sync/mutex/wait/total:seconds"
 	mLiveSum     = "gc/live-sum:bytes"       // of what each collection found live
 	mLiveCount   = "gc/live-count:gc-cycles" // those collections
@@ -61,6 +63,9 @@ func (s sample) of(name string) float64 {
 	}
 	return math.NaN()
 }
+
+// inForce are the settings of the runtime.
+func (s sample) inForce() dyno.Setting { return dyno.InForce(s.of(mGOGC), s.of(mLimit), s.of(mProcs)) }
 
 // parseSample reads lines such as "NAME u 7" and "NAME f 0.5".
 func parseSample(answer []byte) (sample, error) {
@@ -111,6 +116,7 @@ type runtimeWatch struct {
 	firstText, lastText []byte // the answers, for their histograms
 	goroutinesMost      float64
 	heapMost            float64
+	inForce             probe.InForce
 	points              probe.Points
 }
 
@@ -137,6 +143,7 @@ func (w *runtimeWatch) sample(at time.Duration, answer []byte) error {
 		w.points.Add("heap-goal-B", at, s[mGoal])
 	}
 	w.known("goroutines", at, s.of(mGoroutines))
+	w.inForce.Add(s.inForce())
 	w.heapMost = max(w.heapMost, s[mHeap])
 	w.goroutinesMost = max(w.goroutinesMost, s.of(mGoroutines))
 	w.last = s
@@ -177,7 +184,7 @@ func (w *runtimeWatch) reading() (probe.Reading, error) {
 	if w.heapMost > 0 {
 		values = append(values, dyno.Value{Metric: "heap-peak-B", Value: w.heapMost})
 	}
-	return probe.Reading{Values: finite(values), Series: w.points.List}, nil
+	return probe.Reading{Values: finite(values), Series: w.points.List, InForce: w.inForce}, nil
 }
 
 // finite leaves out what is not known.

@@ -110,6 +110,7 @@ func parseMemory(answer []byte) (s dyno.Snapshot, err error) {
 	}
 	// In spans not swept yet the live is counted and the dead is not.
 	s.Dead = max(0, s.Dead-s.Live)
+	s.InForce = numbers.inForce()
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package goruntime
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -28,6 +29,9 @@ const memoryNow = `time u 1795330000000000000
 /memory/classes/profiling/buckets:bytes u 12345
 /memory/classes/total:bytes u 21492600
 /sched/goroutines:goroutines u 12
+/gc/gogc:percent u 18446744073709551615
+/gc/gomemlimit:bytes u 201326592
+/sched/gomaxprocs:threads u 2
 `
 
 func TestParseMemory(t *testing.T) {
@@ -35,8 +39,9 @@ func TestParseMemory(t *testing.T) {
 	want := dyno.Snapshot{
 		Live: 4404224, Dead: 6501232 - 4404224, Unused: 3050640, Idle: 2408448, Released: 3670016,
 		Stacks: 1146880 + 1024, Metadata: 13056 + 2544 + 42112 + 267008 + 3187008, Other: 1190287 + 12345, Goroutines: 12,
+		InForce: dyno.Setting{{Factor: "GOGC", Value: "off"}, {Factor: "GOMEMLIMIT", Value: "192MiB"}, {Factor: "GOMAXPROCS", Value: "2"}},
 	}
-	if err != nil || got != want {
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
 	if all := got.Mapped() + got.Released; all != 21492600 {

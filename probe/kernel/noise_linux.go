@@ -118,7 +118,7 @@ func within(its, cpus *unix.CPUSet) bool {
 //
 // Time in interrupts counts for no process: most is the network's, on behalf of subject and
 // load, and CONFIG_IRQ_TIME_ACCOUNTING decides whether theirs includes it. The subject's
-// children count as other processes.
+// children that do not answer count as other processes.
 func (n noise) since(before noise, subject float64) (values dyno.Values, warnings dyno.Warnings) {
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal

@@ -30,4 +30,5 @@ func Lookup(int) (Process, error)                      { return Process{}, errNo
 func Find(string) ([]Process, error)                   { return nil, errNotLinux }
 func Resident(int) (rss, file float64, err error)      { return 0, 0, errNotLinux }
 func ResidentExact(int) (rss, file float64, err error) { return 0, 0, errNotLinux }
+func Together(...int) (float64, error)                 { return 0, errNotLinux }
 func MappedFiles(int) (float64, string, error)         { return 0, "", errNotLinux }

@@ -24,7 +24,7 @@ import (
 type Proc struct{}
 
 func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
-	p, err := procfs.NewProc(t.PID)
+	p, err := newTree(t.All()...)
 	w := &procWatch{p: p, gentle: t.Gentle, beside: t.Beside, points: probe.Points{Sample: t.Sample}}
 	if err == nil {
 		w.statm, err = os.Open(fmt.Sprintf("/proc/%d/statm", t.PID))
@@ -69,7 +69,7 @@ const (
 )
 
 type procWatch struct {
-	p       procfs.Proc
+	p       tree
 	statm   *os.File     // stays open: that is nine tenths of a reading's cost
 	cpus    *unix.CPUSet // that dyno or the subject may use
 	noise   noise
@@ -99,17 +99,21 @@ type procWatch struct {
 }
 
 func (w *procWatch) begin() (err error) {
-	_, err = CPU(w.p.PID)
+	_, err = w.p.cpu()
 	w.precise = err == nil
-	w.waited = waited(w.p.PID)
+	w.waited = w.p.waited()
 	// Writing 5 resets the high-water mark (Linux, Documentation/filesystems/proc.rst). It
 	// fails for another user's process, and without CONFIG_PROC_PAGE_MONITOR.
-	w.fresh = !w.gentle && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.p.PID), []byte("5"), 0) == nil
+	w.fresh = !w.gentle && len(w.p) == 1 && os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.p[0].PID), []byte("5"), 0) == nil
 	w.memory = memTotal()
-	if w.mark, err = highWater(w.p); err != nil {
+	if w.mark, err = highWater(w.p[0]); err != nil {
 		return err
 	}
-	w.cpus = mayUse(os.Getpid(), w.p.PID)
+	users := []int{os.Getpid()}
+	for _, p := range w.p {
+		users = append(users, p.PID)
+	}
+	w.cpus = mayUse(users...)
 	w.noise, err = readNoise(procfs.DefaultMountPoint, w.cpus, w.beside)
 	return err
 }
@@ -120,7 +124,7 @@ func (w *procWatch) sample(at time.Duration) error {
 			return err
 		}
 	}
-	st, err := w.p.Stat()
+	st, err := w.p.stat()
 	if err == nil && (ended(st) || w.begun && st.Starttime != w.first.Starttime) { // or another has its number
 		err = ErrGone
 	}
@@ -129,8 +133,8 @@ func (w *procWatch) sample(at time.Duration) error {
 	}
 	cpu := st.CPUTime()
 	if w.precise {
-		if cpu, err = CPU(w.p.PID); err != nil {
-			return err
+		if cpu, err = w.p.cpu(); err != nil {
+			return gone(err)
 		}
 	}
 	rss := float64(st.ResidentMemory())
@@ -151,7 +155,7 @@ func (w *procWatch) sample(at time.Duration) error {
 	w.threads = max(w.threads, float64(st.NumThreads))
 	if at-w.fdsAt >= fdsEvery {
 		w.fdsAt = at
-		if n, err := w.p.FileDescriptorsLen(); err == nil { // not allowed for another user's process
+		if n, err := w.p.descriptors(); err == nil { // not allowed for another user's process
 			w.points.Add("fds", at, float64(n))
 			w.fds = max(w.fds, float64(n))
 		}
@@ -162,6 +166,14 @@ func (w *procWatch) sample(at time.Duration) error {
 
 // resident reads the resident memory alone, in some 5 µs.
 func (w *procWatch) resident(at time.Duration) error {
+	if len(w.p) > 1 {
+		pages, err := w.p.pages()
+		if err != nil {
+			return gone(err)
+		}
+		w.count(at, float64(pages*os.Getpagesize()))
+		return nil
+	}
 	var text [128]byte
 	n, err := w.statm.ReadAt(text[:], 0)
 	if n == 0 {
@@ -199,9 +211,9 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if !w.begun {
 		return probe.Reading{}, nil
 	}
-	mark, err := highWater(w.p) // 0 if it has ended
+	mark, err := highWater(w.p[0]) // 0 if it has ended
 	peak, mean := w.most, w.rssLast
-	if err == nil && (w.fresh || mark > w.mark) { // else the mark is older than the window
+	if err == nil && len(w.p) == 1 && (w.fresh || mark > w.mark) { // else the mark is older than the window
 		peak = max(peak, float64(mark))
 	}
 	if w.rssAt > 0 {
@@ -225,7 +237,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if w.fds > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
 	}
-	if waited := waited(w.p.PID) - w.waited; waited >= 0 && w.waited >= 0 && cpu > 0 {
+	if waited := w.p.waited() - w.waited; waited >= 0 && w.waited >= 0 && cpu > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "cpu-wait-frac", Value: waited / (cpu + waited)})
 	}
 	if !w.precise {

@@ -3,7 +3,9 @@ package kernel
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,6 +161,63 @@ func TestProcWatch(t *testing.T) {
 	}
 	if s := seriesFrom(t, r, "rss-B"); s.Value[0] < 1<<20 || value(r, "rss-peak-B") < 1<<20 {
 		t.Errorf("what it saw of a process that ended is lost: %v, %v", s, r.Values)
+	}
+}
+
+// Processes that are one subject are measured together: what each used and holds, and the pages of their one program
+// once. The end of one of them ends the reading.
+func TestProcWatchTree(t *testing.T) {
+	var pids []int
+	var do []func(what string)
+	var first *exec.Cmd
+	for range 3 {
+		cmd := child(t, "work")
+		in, _ := cmd.StdinPipe()
+		out, _ := cmd.StdoutPipe()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := bufio.NewScanner(out)
+		pids, first = append(pids, cmd.Process.Pid), cmp.Or(first, cmd)
+		do = append(do, func(what string) {
+			t.Helper()
+			if fmt.Fprintln(in, what); !done.Scan() {
+				t.Fatal("the child has ended")
+			}
+		})
+	}
+	watch := func(during func()) (probe.Reading, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		return Proc{}.Watch(ctx, probe.Target{PID: pids[0], Also: pids[1:], Every: time.Hour, Begun: func() { during(); cancel() }})
+	}
+	alone := 0.0
+	for _, pid := range pids {
+		rss, _, err := Resident(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone += rss
+	}
+	together, err := Together(pids...)
+	if err != nil || together >= alone || together < alone/3 {
+		t.Errorf("together %.0f bytes, each for itself %.0f, %v", together, alone, err)
+	}
+	r, err := watch(func() { do[1]("spin"); do[2]("spin"); do[0]("grow") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cpu, _ := r.Values.Get("cpu-sec"); cpu < 0.4 || cpu > 2 {
+		t.Errorf("0.2 s of work in two of them are %v s of CPU", cpu)
+	}
+	if peak, _ := r.Values.Get("rss-peak-B"); peak < together+60<<20 || peak > together+100<<20 {
+		t.Errorf("the peak is %.0f where 64 MiB came to %.0f", peak, together)
+	}
+	if n, _ := r.Values.Get("threads"); n < 6 {
+		t.Errorf("%v threads of three processes", n)
+	}
+	if _, err := watch(func() { first.Process.Kill(); first.Wait() }); !errors.Is(err, ErrGone) {
+		t.Errorf("one has ended: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,6 +29,13 @@ type Prometheus struct{}
 // promText asks for the text format: expfmt does not read OpenMetrics' exemplars and times.
 const promText = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
 
+// Settings of the runtime, since client_golang 1.20.
+const (
+	promGOGC  = "go_gc_gogc_percent"
+	promLimit = "go_gc_gomemlimit_bytes"
+	promProcs = "go_sched_gomaxprocs_threads"
+)
+
 var promUses = map[string]use{
 	"go_memstats_alloc_bytes":         {mean: "heap-alloc-B", most: "heap-peak-B", series: "heap-B"},
 	"go_memstats_alloc_bytes_total":   {last: "total-alloc-B", grown: "alloc-B", series: "alloc-B/s"},
@@ -42,6 +50,9 @@ var promUses = map[string]use{
 	"go_gc_duration_seconds_sum":      {grown: "stw-total-sec"},
 	"go_goroutines":                   {most: "goroutines", series: "goroutines"},
 	"go_threads":                      {most: "threads", series: "threads"},
+	promGOGC:                          {},
+	promLimit:                         {},
+	promProcs:                         {},
 	"process_cpu_seconds_total":       {grown: "cpu-sec", series: "cpu-frac"},
 	"process_open_fds":                {series: "fds"},
 	"process_resident_memory_bytes":   {mean: "rss-mean-B", most: "rss-peak-B", series: "rss-B"},
@@ -54,17 +65,18 @@ func (Prometheus) Watch(ctx context.Context, t probe.Target) (probe.Reading, err
 	w := newPromWatch(t.Metrics)
 	r, err := scrape(ctx, t, "prometheus", t.Prometheus, promText, &w.published, w.parse)
 	if err == nil {
-		r.Warnings = append(r.Warnings, w.missing()...)
+		r.Warnings, r.InForce = append(r.Warnings, w.missing()...), w.inForce
 	}
 	return r, err
 }
 
 type promWatch struct {
 	published
-	asked []string
-	keep  map[string]bool // names at the beginning of lines that are of use
-	lines bytes.Buffer
-	names []string // of all families of the first page that has any
+	asked   []string
+	keep    map[string]bool // names at the beginning of lines that are of use
+	lines   bytes.Buffer
+	inForce probe.InForce
+	names   []string // of all families of the first page that has any
 }
 
 func newPromWatch(asked []string) *promWatch {
@@ -108,7 +120,18 @@ func (w *promWatch) parse(page []byte) ([]number, error) {
 		numbers = w.use(numbers, f)
 	}
 	slices.SortFunc(numbers, func(a, b number) int { return cmp.Compare(a.name, b.name) })
+	w.inForce.Add(settings(numbers))
 	return numbers, nil
+}
+
+func settings(numbers []number) dyno.Setting {
+	of := func(name string) float64 {
+		if i := slices.IndexFunc(numbers, func(n number) bool { return n.name == name }); i >= 0 {
+			return numbers[i].value
+		}
+		return math.NaN()
+	}
+	return dyno.InForce(of(promGOGC), of(promLimit), of(promProcs))
 }
 
 // family is the name of a line's family; nil for comments but "# TYPE NAME KIND", buckets and

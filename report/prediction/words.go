@@ -111,6 +111,8 @@ func note(f *predict.Forecast, n *predict.Note) string {
 	switch n.Kind {
 	case predict.Assumed:
 		return fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", n.Said[0])
+	case predict.InForce:
+		return fmt.Sprintf("The program ran with %s, and that is taken, not %s of the plan.", n.Said[0], n.Said[1])
 	case predict.Implied:
 		return fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d: it sets GOGC itself, got it from dyno's own environment, or has large stacks (consider: --gogc-was %[1]d).", n.N, n.Of)
 	case predict.Forced:

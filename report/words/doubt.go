@@ -71,6 +71,8 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 		return leftOut(d)
 	case dyno.WarnSeparate:
 		return "the runs were not made side by side: a change on the machine between them looks like a difference of the settings"
+	case dyno.WarnNoEffect:
+		return fmt.Sprintf("nothing that dyno reads was found to differ between %s and %s (consider: does the program read %s?)", d.Said[0], d.Said[1], List(d.Said[2:]))
 	case dyno.WarnOneProgram:
 		return OneProgram(d.Said[0], d.Said[1])
 	case dyno.WarnMixed:
@@ -82,6 +84,11 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 // OneProgram says that a comparison is of a program with itself.
 func OneProgram(base, setting string) string {
 	return fmt.Sprintf("%s and %s run the same program, byte for byte, and nothing else differs: any difference between them is chance", base, setting)
+}
+
+// Unnamed says that a program does not seem to read a variable.
+func Unnamed(name string) string {
+	return fmt.Sprintf("the executable does not contain the name %s: unless the program puts the name together, %[1]s changes nothing", name)
 }
 
 // Void says that a trial does not count, and what dyno does about it.

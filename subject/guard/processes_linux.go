@@ -31,23 +31,36 @@ func Descendants(pid int) []int {
 // Listener returns the process that listens on the port of a local address such as 127.0.0.1:8080;
 // 0 if it is unknown, another user's, or several.
 func Listener(addr string) int {
-	found, _ := listening(addr, Descendants(0))
+	found, _ := Listening(addr, Descendants(0))
 	if len(found) != 1 {
 		return 0
 	}
 	return found[0]
 }
 
-// OthersListen reports whether others than pid and its descendants listen on the port of a local
-// address. It is false where that is unknown, as in another network namespace.
-func OthersListen(addr string, pid int) bool {
-	found, known := listening(addr, append(Descendants(pid), pid))
-	return known && len(found) == 0
+// Processes are those of the tree that live, its program first; those that left its group, session or parent
+// too.
+func (t *Tree) Processes() []int {
+	pids := Descendants(t.supervisor.Pid)
+	return append([]int{t.PID}, slices.DeleteFunc(pids, func(pid int) bool { return pid == t.PID })...)
 }
 
-// listening returns which of pids listen on the port of addr. known says that the answer is
+// Named is a process's number with its name as the kernel has it, such as "42 (nginx)".
+func Named(pid int) string {
+	p, err := procfs.NewProc(pid)
+	name := ""
+	if err == nil {
+		name, err = p.Comm()
+	}
+	if err != nil {
+		return strconv.Itoa(pid)
+	}
+	return fmt.Sprintf("%d (%s)", pid, name)
+}
+
+// Listening returns which of pids listen on the TCP port of a local address. known says that the answer is
 // complete: someone in this network namespace listens, and all open files could be read.
-func listening(addr string, pids []int) (found []int, known bool) {
+func Listening(addr string, pids []int) (found []int, known bool) {
 	sockets := listeningSockets(addr)
 	known = len(sockets) > 0
 	for _, pid := range pids {

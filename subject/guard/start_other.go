@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,7 +116,11 @@ func Collect() {}
 
 // This system does not tell who listens on a port, and processes are not pinned.
 
-func Listener(addr string) int               { return 0 }
-func Listens(pid int) []string               { return nil }
-func OthersListen(addr string, pid int) bool { return false }
-func PinnedCPUs(int) []int                   { return nil }
+func Listener(addr string) int                         { return 0 }
+func Listens(pid int) []string                         { return nil }
+func Listening(string, []int) (pids []int, known bool) { return nil, false }
+func Named(pid int) string                             { return strconv.Itoa(pid) }
+func PinnedCPUs(int) []int                             { return nil }
+
+// Processes knows the program alone.
+func (t *Tree) Processes() []int { return []int{t.PID} }

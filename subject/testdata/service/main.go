@@ -57,15 +57,39 @@ func main() {
 				os.Stderr.WriteString(line)
 			}
 		}()
+	case "prefork", "hand over": // children answer: two on one socket, or one in a session of its own
+		l, err := net.Listen("tcp", *addr)
+		if err != nil {
+			panic(err)
+		}
+		file, err := l.(*net.TCPListener).File()
+		if err != nil {
+			panic(err)
+		}
+		for range map[string]int{"prefork": 2, "hand over": 1}[*mode] {
+			cmd := exec.Command(os.Args[0], "-mode", "child")
+			cmd.ExtraFiles = []*os.File{file}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: *mode == "hand over"}
+			if err := cmd.Start(); err != nil {
+				panic(err)
+			}
+		}
+		file.Close()
+		l.Close()
+		select {}
 	case "elsewhere":
 		*addr = "127.0.0.1:0"
 	case "port":
 		*addr = "127.0.0.1:" + os.Getenv("PORT")
 	}
+	http.HandleFunc("/pid", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, os.Getpid()) })
 	http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("/env", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, os.Getenv(r.FormValue("name"))) })
 	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { go panic("asked to die") })
-	l, err := net.Listen("tcp", *addr)
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	if *mode != "child" {
+		l, err = net.Listen("tcp", *addr)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -188,6 +188,7 @@ var larger = map[string]struct {
 }{
 	".":        {25, 4100, "the vocabulary of plans, which all others share"},
 	"cmd/dyno": {30, 5500, "one file for each subcommand"},
+	"lab":      {20, 3100, "a trial from launch to result, alone and beside others"},
 }
 
 func TestSizes(t *testing.T) {

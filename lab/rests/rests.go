@@ -74,7 +74,7 @@ func (l *Ledger) Close(of any) (sum Rested, ok bool) {
 	return e.sum, !e.lost
 }
 
-// Mark is called at the beginning, in the middle and at the end of each turn.
+// Mark is called at the beginning and in the middle of each turn.
 func (l *Ledger) Mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ type Gate interface {
 
 // A Rota gives turns to its members until all have left.
 type Rota struct {
-	// Mark, if not nil, is called at the beginning, in the middle and at the end of each turn, by the
+	// Mark, if not nil, is called at the beginning and in the middle of each turn, by the
 	// goroutine of Run; where turns go by the clock, a gap is part of the turn before it. It is set before Run.
 	Mark func()
 
@@ -222,8 +222,8 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 	r.mu.Lock()
 	m.turns++
 	r.mu.Unlock()
-	m.Gate.Open()
 	r.mark()
+	m.Gate.Open()
 	timer, middle := time.NewTimer(length), time.NewTimer(length/2)
 	defer timer.Stop()
 	defer middle.Stop()
@@ -245,7 +245,6 @@ func (r *Rota) turn(ctx context.Context, m *Member, length time.Duration) {
 		}
 	}
 	m.Gate.Shut(ctx)
-	r.mark()
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

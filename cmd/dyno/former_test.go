@@ -190,7 +190,7 @@ func TestFormerView(t *testing.T) {
 	}
 }
 
-// A run that a former version began is gone on with, whether it was interrupted or
+// A run that a former version began is gone on with in its own order, whether it was interrupted or
 // killed. The service is built anew, from a copy elsewhere.
 func TestFormerResume(t *testing.T) {
 	for _, variable := range goEnviron(t) {
@@ -212,6 +212,11 @@ func TestFormerResume(t *testing.T) {
 		results, err := os.ReadFile(filepath.Join(name, "results.jsonl"))
 		if n := bytes.Count(results, []byte("\n")); err != nil || n != 6 {
 			t.Errorf("%s has %d results, %v", name, n, err)
+		}
+		for i, gogc := range []string{"50", "100", "100", "50", "100", "50"} { // as that version shuffled them
+			if want := fmt.Appendf(nil, `"trial":%d,"block":%d,"setting":"GOGC=%s"`, i+1, i/2+1, gogc); !bytes.Contains(results, want) {
+				t.Errorf("%s has no %s:\n%.200s", name, want, results)
+			}
 		}
 		// What the trial that was broken off has left behind is measured anew.
 		for _, file := range []string{"series.parquet", "requests.parquet"} {

@@ -53,7 +53,7 @@ func (b *bench) truthOf(ctx context.Context, s subject) error {
 		for i := range all {
 			m := &all[(i+round)%len(all)]
 			at := time.Now()
-			if err := b.measureArm(ctx, s, m, round); err != nil {
+			if err := b.measureArm(ctx, s, m); err != nil {
 				return err
 			}
 			m.seconds += time.Since(at).Seconds()
@@ -68,9 +68,9 @@ func (b *bench) truthOf(ctx context.Context, s subject) error {
 }
 
 // measureArm does one round of an arm.
-func (b *bench) measureArm(ctx context.Context, s subject, m *measured, round int) error {
+func (b *bench) measureArm(ctx context.Context, s subject, m *measured) error {
 	if m.hasNeighbour() {
-		return b.measureBeside(ctx, s, m, round)
+		return b.measureBeside(ctx, s, m)
 	}
 	window, more := b.truth.window, []string{"--vary", factor + "=" + b.truth.levels}
 	if m.kind == "turns" {
@@ -95,7 +95,7 @@ func (b *bench) measureArm(ctx context.Context, s subject, m *measured, round in
 
 // measureBeside measures each level in a run of its own, in turns with an instance of the program
 // that is something else. So the setting rests as in turns, and what its neighbour does is known.
-func (b *bench) measureBeside(ctx context.Context, s subject, m *measured, round int) error {
+func (b *bench) measureBeside(ctx context.Context, s subject, m *measured) error {
 	blocks := make([]launched, b.truth.blocks)
 	for i := range blocks {
 		blocks[i] = launched{}

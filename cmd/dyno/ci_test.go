@@ -93,10 +93,10 @@ var shorter = []struct {
 	text string
 }{
 	{regexp.MustCompile(`(?m)^(go install|gh) .*$`), "true"},
-	{regexp.MustCompile(` -d \d+s`), " -d 200ms"},
+	{regexp.MustCompile(` -d \d+s`), " -d 100ms"},
 	{regexp.MustCompile(` -d \d+m\b`), " -d 60s --blocks 2"},
 	{regexp.MustCompile(` -w \d+s`), " -w 20ms"},
-	{regexp.MustCompile(` --repeat \d+`), " --repeat 3"},
+	{regexp.MustCompile(` --repeat \d+`), " --repeat 6"},
 }
 
 // TestCIDoc parses the workflows of doc/ci.md, and runs their commands on a tiny

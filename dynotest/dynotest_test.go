@@ -63,7 +63,7 @@ func TestCompare(t *testing.T) {
 	}
 	s := Service{
 		Package: "../examples/search", Args: []string{"-addr", "{{.Addr}}", "-variant", "{{.arg.variant}}"},
-		Path: "/search?term=topic&cnn=on&bbc=on&nyt=on", Flags: []string{"-X", "POST", "-d", "200ms", "-c", "2", "--repeat", "3"},
+		Path: "/search?term=topic&cnn=on&bbc=on&nyt=on", Flags: []string{"-X", "POST", "-d", "100ms", "-c", "2", "--repeat", "6"},
 	}
 	r := &recorder{TB: t}
 	Compare(r, s, "arg.variant=without", "arg.variant=with", NoWorse("alloc_per_req", 5))

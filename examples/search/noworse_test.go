@@ -15,7 +15,7 @@ func TestAllocatesNoMore(t *testing.T) {
 		Package: ".",
 		Args:    []string{"-addr", "{{.Addr}}", "-variant", "{{.arg.variant}}"},
 		Path:    "/search?term=topic&cnn=on&bbc=on&nyt=on",
-		Flags:   []string{"-X", "POST", "-d", "200ms", "-c", "2", "--repeat", "3"},
+		Flags:   []string{"-X", "POST", "-d", "100ms", "-c", "2", "--repeat", "6"},
 	}, "arg.variant="+cmp.Or(os.Getenv("BASE"), "with"), "arg.variant="+cmp.Or(os.Getenv("HEAD"), "without"),
 		dynotest.NoWorse("alloc_per_req", 5))
 }

@@ -171,6 +171,8 @@ func schemaOf(key string, t reflect.Type) schema {
 		return mapOf(plainValue())
 	case reflect.TypeFor[bool](), reflect.TypeFor[*bool](), reflect.TypeFor[dyno.Not]():
 		return schema{"type": "boolean"}
+	case reflect.TypeFor[*uint64]():
+		return schema{"type": "integer", "minimum": 0}
 	case reflect.TypeFor[dyno.Duration]():
 		s := text(duration, "a time, such as 250ms or 10s")
 		s["minimum"], s["maximum"] = 0, 0 // no number but 0 is one
@@ -204,8 +206,6 @@ func schemaOf(key string, t reflect.Type) schema {
 			return schema{"type": "integer", "minimum": -1}
 		}
 		return count()
-	case reflect.Uint64:
-		return schema{"type": "integer", "minimum": 0}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // measured makes a run directory of 8 blocks of three settings: the second is 20 %
-// slower, the third about 2 %.
+// slower, the third about 1 %.
 func measured(t *testing.T) string { return measuredBlocks(t, 8, 8) }
 
 // measuredBlocks makes one of so many blocks, of a plan with so many or, with 0, of one

@@ -41,8 +41,7 @@ func (s *Search) Answer() Answer {
 	case lo == 0:
 		return Answer{Kind: AtMost, Rate: hi, Hi: hi, Binding: s.Binding()}
 	case math.IsInf(hi, 1):
-		limited := s.generator() < lo*near || s.used[len(s.used)-1].Limited
-		return Answer{Kind: AtLeast, Rate: lo, Lo: lo, Hi: hi, Limited: limited, Highest: s.Most > 0 && lo >= s.Most*highest}
+		return s.atLeast(lo, hi)
 	}
 	a := Answer{Kind: Found, Binding: s.Binding(), Lo: math.Inf(1), Hi: math.Inf(1), Rate: s.binding().capacity}
 	for _, f := range s.fits {
@@ -60,6 +59,22 @@ func (s *Search) Answer() Answer {
 	case math.Log(a.Hi/a.Lo)/2 > s.Precision:
 		a.Kind = Wide
 	}
+	return a
+}
+
+// atLeast is the answer where all rates held that could be tried, up to lo: lo if it was shown to hold, else the end of
+// the capacity's interval.
+func (s *Search) atLeast(lo, hi float64) Answer {
+	a := Answer{Kind: AtLeast, Rate: lo, Hi: hi, Limited: s.generator() < lo*near || s.used[len(s.used)-1].Limited}
+	if !s.proven(lo) {
+		for _, f := range s.fits {
+			a.Rate = min(a.Rate, f.lo)
+		}
+		if a.Rate *= 1 - s.unseen(); a.Rate < least {
+			return s.unknown()
+		}
+	}
+	a.Lo, a.Highest = a.Rate, a.Rate == lo && s.Most > 0 && lo >= s.Most*highest
 	return a
 }
 

@@ -34,6 +34,9 @@ func run(p Problem, measure func(rate float64) Window) *Search {
 	ss, _ := Run(context.Background(), p, 1, func(_ context.Context, _ int, rate float64, length time.Duration) (Window, time.Duration, error) {
 		w := measure(rate)
 		w.Rate, w.Length = rate, length
+		for i := 0; i < len(w.Whole) && w.Parts == nil; i++ { // which is of 5 s
+			w.Whole[i].N, w.Whole[i].Beyond = w.Whole[i].N*length.Seconds()/5, w.Whole[i].Beyond*length.Seconds()/5
+		}
 		return w, length + time.Second, nil
 	})
 	return ss[0]
@@ -73,7 +76,7 @@ func TestGeneratorLimit(t *testing.T) {
 	if a := s.Answer(); a.Kind != AtLeast || !a.Limited || a.Rate > 5000 || a.Rate < 4000 {
 		t.Errorf("%+v of %d windows", a, len(s.Windows))
 	}
-	if s.Spent > time.Minute {
+	if s.Spent > 2*time.Minute { // the rate is shown to hold, not only tried
 		t.Errorf("it took %v", s.Spent)
 	}
 }
@@ -142,12 +145,12 @@ func TestMost(t *testing.T) {
 	for _, most := range []float64{2000, 1234.56, 100} {
 		for name, at := range map[string]float64{"holds": 1e9, "breaks there": most * 0.97} {
 			at, tried := step(1, func(int) float64 { return at }), 0.0
-			s := run(Problem{Objectives: objective(t, "failures < 1%"), From: 100, Most: most, Precision: 0.03, Within: time.Minute}, func(rate float64) Window {
+			s := run(Problem{Objectives: objective(t, "failures < 1%"), From: 100, Most: most, Precision: 0.03, Within: 3 * time.Minute}, func(rate float64) Window {
 				tried = max(tried, rate)
 				return at(rate)
 			})
 			a := s.Answer()
-			if name == "holds" && (a.Kind != AtLeast || a.Rate != most || !a.Highest || a.Limited || len(s.Windows) > 5) ||
+			if name == "holds" && (a.Kind != AtLeast || a.Rate != most || !a.Highest || a.Limited || len(s.Windows) > 7) ||
 				name != "holds" && !(a.known() && a.Lo <= most*0.97 && a.Hi >= most*0.97) || tried != most {
 				t.Errorf("%s, at most %g: %+v, up to %g/s, %d windows", name, most, a, tried, len(s.Windows))
 			}

@@ -19,15 +19,70 @@ const (
 
 // What is assumed of counts that were not seen second by second: slow requests come together.
 const (
-	usualCluster = 4
+	usualCluster = 4.0
 	usualDegrees = 8
 	fewSeconds   = 3 // of fewer, the spread between them is not known
 	overwhelming = 0.5
 )
 
+// The levels of one-sided tests.
+const (
+	usualLevel = 0.95
+	proofLevel = 0.99 // of each of mostProofs tests of one rate: 4 % together
+)
+
+// mostProofs is how many windows at one rate may have to show that it holds, and mostProofs+1 how many it is given
+// with the one that found it, which held by selection.
+const mostProofs = 4
+
+// proven reports whether windows at a rate together show that it holds, by a test; the first does not count, since the rate was
+// chosen by it.
+func (s *Search) proven(rate float64) bool {
+	ws := s.at(rate)
+	if len(ws) < 2 {
+		return false
+	}
+	for i, o := range s.Objectives {
+		var pool Count
+		var parts []Count
+		for _, w := range ws[1:] {
+			if w.Behind {
+				return false
+			}
+			pool.N, pool.Beyond = pool.N+w.Whole[i].N, pool.Beyond+w.Whole[i].Beyond
+			if len(w.Parts) > i {
+				parts = append(parts, w.Parts[i]...)
+			}
+		}
+		if evidence(o, pool, parts, s.cluster(i, rate), proofLevel) > -1 {
+			return false
+		}
+	}
+	return true
+}
+
+// cluster is how many requests are slow together at least, by theory. Few windows often have no long busy period: then
+// they are too good, and vary too little.
+func (s *Search) cluster(objective int, rate float64) float64 {
+	if f := s.fits[objective]; f.limit > 0 {
+		return max(usualCluster, f.theory(rate)*(1+swell))
+	}
+	return usualCluster
+}
+
+// at are the windows at a rate in which the generator was on time.
+func (s *Search) at(rate float64) (ws []Window) {
+	for _, w := range s.used {
+		if !w.Limited && same(w.Rate, rate) {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
 // evidence is how strongly counts say that an objective is broken (above 0) or held (below 0); from 1 on, either
-// way, by a one-sided test of 5 %. Slow requests come together, so the test is clustered by second.
-func evidence(o dyno.Objective, whole Count, parts []Count) float64 {
+// way, by a one-sided test of a level. Slow requests come together, at least cluster of them, so the test is clustered by second.
+func evidence(o dyno.Objective, whole Count, parts []Count, cluster, level float64) float64 {
 	if whole.N == 0 {
 		return 0
 	}
@@ -35,7 +90,7 @@ func evidence(o dyno.Objective, whole Count, parts []Count) float64 {
 		return 1
 	}
 	expected := whole.N * o.Share
-	variance, degrees := usualCluster*expected*(1-o.Share), float64(usualDegrees)
+	variance, degrees := cluster*expected*(1-o.Share), float64(usualDegrees)
 	if len(parts) >= fewSeconds {
 		between, n := 0.0, float64(len(parts))
 		for _, p := range parts {
@@ -43,7 +98,7 @@ func evidence(o dyno.Objective, whole Count, parts []Count) float64 {
 		}
 		variance, degrees = max(variance, between*n/(n-1)), n-1
 	}
-	e := (whole.Beyond - expected) / math.Sqrt(variance) / distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(0.95)
+	e := (whole.Beyond - expected) / math.Sqrt(variance) / distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(level)
 	if n := len(parts); n > 0 && n < fewSeconds {
 		e = min(e, 0.5)
 	}
@@ -61,7 +116,7 @@ func (s *Search) evidence(w *Window) float64 {
 		if len(w.Parts) > i {
 			parts = w.Parts[i]
 		}
-		most = max(most, evidence(o, w.Whole[i], parts))
+		most = max(most, evidence(o, w.Whole[i], parts, usualCluster, usualLevel))
 	}
 	return most
 }
@@ -147,7 +202,7 @@ func (s *Search) Flat() (flat bool, low float64) {
 			n, lowest = n+1, min(lowest, w.Rate)
 		}
 		switch {
-		case n == 0 || evidence(o, pool, parts) < 1:
+		case n == 0 || evidence(o, pool, parts, usualCluster, usualLevel) < 1:
 		case n >= lows:
 			return true, 0
 		default:

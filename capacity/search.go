@@ -89,6 +89,10 @@ func (s *Search) end() bool { s.over = true; return false }
 // mostCluster is by what factor the dispersion may make windows longer than theory does.
 const mostCluster = 2
 
+// proofClusters is how many clusters of slow requests are allowed in a window that has to prove that a rate holds: with
+// mostProofs windows without any, by a margin.
+const proofClusters = 2.5
+
 // window is the length of a window: long enough to see 30 requests beyond the limit where as many as allowed
 // are, a rough one 5.
 func (s *Search) window(rate float64, fine bool) time.Duration {
@@ -104,7 +108,11 @@ func (s *Search) window(rate float64, fine bool) time.Duration {
 		if f.limit > 0 {
 			dispersion = min(dispersion, mostCluster*f.theory(f.capacity))
 		}
-		return max(min(seconds(max(30, 2*(1+swell)*dispersion)), mostWindow), leastWindow, windowLimits*s.slowest())
+		wanted := max(30, 2*(1+swell)*dispersion)
+		if _, hi := s.Bracket(); math.IsInf(hi, 1) { // it has to prove that the rate holds
+			wanted = max(wanted, proofClusters*s.cluster(s.Binding(), rate))
+		}
+		return max(min(seconds(wanted), mostWindow), leastWindow, windowLimits*s.slowest())
 	}
 	longest := mostRough
 	if s.onlyDown() { // rougher ones would say less and less
@@ -141,6 +149,9 @@ func (s *Search) next() (rate float64, fine bool) {
 	case lo == 0 && hi == 0: // all were limited
 		return limit / 4, false
 	case math.IsInf(hi, 1) && (limit < lo*near || s.Most > 0 && lo >= s.Most*highest):
+		if !s.proven(lo) && len(s.at(lo)) <= mostProofs {
+			return lo, true
+		}
 		return 0, false // at least lo
 	case math.IsInf(hi, 1) && lo*s.growth() >= limit*0.99:
 		return math.Sqrt(lo * limit), false

@@ -241,3 +241,37 @@ func TestSimulatedServices(t *testing.T) {
 		})
 	}
 }
+
+// "At least R" is said of a rate that may not be exceeded, just above what the service can take: it is true in
+// 95 % of searches. SEARCHES=200 makes the table of doc/method/capacity.md.
+func TestAtLeastIsTrue(t *testing.T) {
+	n, overs := 20, []float64{1.02}
+	if v, err := strconv.Atoi(os.Getenv("SEARCHES")); err == nil {
+		n, overs = v, []float64{1, 1.02, 1.05, 1.1, 1.2}
+	}
+	for _, s := range []*service{services[8], services[3], services[9]} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			truth := s.capacity(1, 20000)
+			for _, over := range overs {
+				wrong, answers := 0, 0
+				var took []float64
+				for seed := range n {
+					x := s.search(uint64(seed), Problem{From: 100, Most: truth * over, Precision: 0.03, Within: 3 * time.Minute})
+					a := x.Answer()
+					if a.Kind == AtLeast && a.Rate > truth {
+						wrong++
+					}
+					if a.Kind != Unknown {
+						answers++
+					}
+					took = append(took, x.Spent.Seconds())
+				}
+				t.Logf("| %s | %.1f/s | %.2f | %d of %d | %d | %.0f s |", s.name, truth, over, wrong, n, answers, quantile(took, 0.5))
+				if allowed := 0.05*float64(n) + 3*math.Sqrt(0.05*0.95*float64(n)); float64(wrong) > allowed || float64(answers) < 0.8*float64(n) {
+					t.Errorf("at most %.2f of the capacity: %d of %d bounds are false, and %d searches have an answer", over, wrong, n, answers)
+				}
+			}
+		})
+	}
+}

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load"
 )
 
@@ -496,4 +498,56 @@ func TestBlockAnewAlone(t *testing.T) {
 			t.Errorf("trials %v, alone %q", got, r.alone)
 		}
 	})
+}
+
+// A subject that works half of the time while it rests, from the second block on, so a quarter so far: all blocks are measured anew, one trial after
+// the other.
+func TestBlockBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		epoch := time.Now()
+		launched := map[int]*dyno.Trial{}
+		var mu sync.Mutex
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			running, err := start(ctx, tr, dir, patience)
+			mu.Lock()
+			defer mu.Unlock()
+			running.Target.PID, launched[tr.N] = tr.N, tr
+			return running, err
+		}
+		f.lab.CPU = func(pid int) (float64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if tr := launched[pid]; tr.Block > 1 && tr.Setting.String() == "GOGC=50" {
+				return 0.5 * time.Since(epoch).Seconds(), nil
+			}
+			return 0, nil
+		}
+		f.lab.Load = slowLoad(6*time.Second)
+		r := f.run(t.Context(), besideExperiment(3))
+		var turns []bool
+		var ns []int
+		for _, res := range r.results {
+			turns, ns = append(turns, res.Turns > 0), append(ns, res.Trial.N)
+		}
+		if r.err != nil || !slices.Equal(ns[min(2, len(ns)):], []int{1, 2, 3, 4, 5, 6}) || !slices.Equal(turns, []bool{true, true, false, false, false, false, false, false}) {
+			t.Errorf("%v, trials %v, in turns %v", r.err, ns, turns)
+		}
+		if len(r.alone) != 1 || !strings.HasPrefix(r.alone[0], "GOGC=50 uses 25 % of a CPU without any request") {
+			t.Errorf("alone: %q", r.alone)
+		}
+	})
+}
+
+// slowLoad is the load of a fake whose window is so long.
+func slowLoad(length time.Duration) func(context.Context, string, dyno.Load, map[string]string, load.Options) (*load.Record, error) {
+	return func(ctx context.Context, _ string, _ dyno.Load, _ map[string]string, o load.Options) (*load.Record, error) {
+		if err := o.Begin(ctx); err != nil {
+			return nil, err
+		}
+		time.Sleep(length)
+		o.End()
+		return &load.Record{Sent: dyno.Sent{Requests: 4}, Window: 4, Elapsed: length, Rate: 1, Latency: hist.New()}, nil
+	}
 }

@@ -524,7 +524,7 @@ func TestBlockBackground(t *testing.T) {
 			}
 			return 0, nil
 		}
-		f.lab.Load = slowLoad(6*time.Second)
+		f.lab.Load = slowLoad(6 * time.Second)
 		r := f.run(t.Context(), besideExperiment(3))
 		var turns []bool
 		var ns []int

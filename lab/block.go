@@ -259,12 +259,12 @@ func (p *besides) rest(ctx context.Context, t *trial, cpu func() (float64, error
 	if err := p.Await(ctx, false); err != nil { // until all are ready
 		return err
 	}
-	if cpu != nil {
+	for tries, busy := 0, cpu != nil; busy && tries < rests.QuietTries; tries++ {
 		began, err := cpu()
 		from := time.Now()
 		sleepUntil(ctx, from.Add(rests.QuietTime))
 		if ended, err2 := cpu(); err == nil && err2 == nil {
-			b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
+			busy = b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
 		}
 	}
 	if err := p.Await(ctx, false); err != nil { // until that is known of all

@@ -18,8 +18,9 @@ const (
 	doubtLimit = 0.015
 	// lingerLimit is how much of its CPU time a subject may use right after its turns. Collections are 1 % (sessions at GOGC=50).
 	lingerLimit = 0.05
-	// QuietTime is how long all subjects of a first block are ready and nobody is loaded.
-	QuietTime = 500 * time.Millisecond
+	// QuietTime is how long all subjects of a first block are ready and nobody is loaded, and QuietTries how often that is, at most.
+	QuietTime  = 500 * time.Millisecond
+	QuietTries = 4
 	// leastRest is for how long rests have to be seen before they are judged: CPU clocks are exact, and bursts are not even.
 	leastRest = time.Second
 )
@@ -45,11 +46,13 @@ func (k *Known) setting(s string) *background {
 	return k.of[s]
 }
 
-// Quiet notes the CPU time per second of a setting while nobody is loaded.
-func (k *Known) Quiet(setting string, rate float64) {
+// Quiet notes the CPU time per second of a setting while nobody is loaded, and reports whether it is too much: a service may
+// go on getting ready for a while, so it is given a few tries, of which the last counts.
+func (k *Known) Quiet(setting string, rate float64) (busy bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.setting(setting).quiet = rate
+	return rate > pressureLimit
 }
 
 // Add notes what a subject of a setting used in a window.

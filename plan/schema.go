@@ -136,9 +136,6 @@ func object(t reflect.Type) schema {
 
 // schemaOf is what the reader of a type takes, or nil where it has none.
 func schemaOf(key string, t reflect.Type) schema {
-	if t == reflect.TypeFor[*uint64]() {
-		t = t.Elem()
-	}
 	switch t {
 	case reflect.TypeFor[dyno.Limits](), reflect.TypeFor[dyno.Probes](), reflect.TypeFor[dyno.Client](), reflect.TypeFor[dyno.Subject](), reflect.TypeFor[dyno.Load](), reflect.TypeFor[dyno.On]():
 		return object(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,12 @@ func limited(r *Report, from float64) {
 func TestDocument(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500, 600)
 	keep(r, 0, 450)
+	proof := r.Searches[0].Windows[len(r.Searches[0].Windows)-1]
+	proof.Whole, proof.Parts = slices.Clone(proof.Whole), nil
+	for i := range proof.Whole { // which is long enough to show that the rate holds
+		proof.Whole[i].N, proof.Whole[i].Beyond = 1e5, 0
+	}
+	r.Searches[0].Add(proof, time.Second)
 	r.Searches[0].Windows[0].Warnings = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "stolen"}}
 	r.Searches[1] = &capacity.Search{Problem: r.Problem}
 	var b bytes.Buffer

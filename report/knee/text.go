@@ -124,6 +124,11 @@ func (r *Report) why(i int, a capacity.Answer) string {
 		return fmt.Sprintf("%sall rates that were tried held, then %s.", of, over)
 	case a.Kind == capacity.AtMost:
 		return of + "even the lowest rate that was tried did not hold."
+	case a.Kind == capacity.Unknown && lo > 0 && math.IsInf(hi, 1):
+		if slices.ContainsFunc(s.Windows, func(w capacity.Window) bool { return w.Limited && w.Rate > lo }) {
+			over = "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)"
+		}
+		return fmt.Sprintf("%sall rates that were tried held, up to %s, but the windows are too few to show it: %s.", of, perSecond(lo), over)
 	case a.Kind == capacity.Unknown && lo > 0 && hi > 0:
 		return fmt.Sprintf("%swindows up to %s held and those from %s on did not, but they are too few for an interval: %s.", of, perSecond(lo), perSecond(hi), over)
 	case a.Kind == capacity.Unknown && len(s.Windows) > 0 && !restless(s, a):

@@ -191,6 +191,9 @@ func TestProcWatchTree(t *testing.T) {
 		defer cancel()
 		return Proc{}.Watch(ctx, probe.Target{PID: pids[0], Also: pids[1:], Every: time.Hour, Begun: func() { during(); cancel() }})
 	}
+	for _, do := range do { // until they have begun
+		do("spin")
+	}
 	alone := 0.0
 	for _, pid := range pids {
 		rss, _, err := Resident(pid)
@@ -210,7 +213,7 @@ func TestProcWatchTree(t *testing.T) {
 	if cpu, _ := r.Values.Get("cpu-sec"); cpu < 0.4 || cpu > 2 {
 		t.Errorf("0.2 s of work in two of them are %v s of CPU", cpu)
 	}
-	if peak, _ := r.Values.Get("rss-peak-B"); peak < together+60<<20 || peak > together+100<<20 {
+	if peak, _ := r.Values.Get("rss-peak-B"); peak < together+60<<20 || peak > together+400<<20 { // the race detector has memory of its own for each byte
 		t.Errorf("the peak is %.0f where 64 MiB came to %.0f", peak, together)
 	}
 	if n, _ := r.Values.Get("threads"); n < 6 {

@@ -72,6 +72,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	if l.CPU != nil && l.Away == 0 {
 		b.ledger, b.known, b.quiet = rests.NewLedger(), &c.known, c.blocks == 1
 		b.rota.Mark = b.ledger.Mark
+		b.known.Probing = rests.Reading / time.Duration(trials[0].Probes.Every.Or(dyno.DefaultEvery)).Seconds()
 	}
 	if trials[0].Load.Open() || l.Away > 0 { // so are all
 		b.rota.ByClock(b.turn)

@@ -139,5 +139,5 @@ func (c *Campaign) one(ctx context.Context, a certify.Amount, key *certify.Key) 
 
 func plantOf(a certify.Amount) subject.Plant {
 	nanoseconds := func(sec float64) time.Duration { return time.Duration(sec * 1e9) }
-	return subject.Plant{Spins: a.Spins, Retain: a.Retain, Hold: nanoseconds(a.Hold), Delay: nanoseconds(a.Delay), Share: a.Share}
+	return subject.Plant{Spins: a.Spins, Retain: a.Retain, Hold: nanoseconds(a.Hold), Delay: nanoseconds(a.Delay), Share: a.Share, Burn: a.Burn}
 }

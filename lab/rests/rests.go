@@ -83,9 +83,6 @@ func (l *Ledger) Mark() {
 	}
 }
 
-// ownShare is from which share on a stretch is one of the subject's own turn: that of an open load ends with a gap.
-const ownShare = 4
-
 func (e *entry) read() {
 	used, err := e.cpu()
 	now, own := time.Now(), e.own()
@@ -95,7 +92,7 @@ func (e *entry) read() {
 	}
 	took, cpu := now.Sub(e.at), used-e.used
 	switch s := &e.sum; {
-	case (own-e.had)*ownShare >= took:
+	case own > e.had: // or in part, as the mark came late: what was used then is of no rest alone
 		e.rests = 0
 		s.Own, s.OwnTime = s.Own+cpu, s.OwnTime+took
 	case e.rests == 0:

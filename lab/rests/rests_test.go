@@ -69,6 +69,33 @@ func TestLedger(t *testing.T) {
 	})
 }
 
+// A mark that comes late has a part of the next turn before it: that says nothing of the rest.
+func TestLedgerLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a subject
+		l := NewLedger()
+		l.Open(&a, a.cpu, a.turns)
+		for range 10 {
+			time.Sleep(200 * time.Millisecond)
+			l.Mark()
+			time.Sleep(100 * time.Millisecond)
+			l.Mark()
+			time.Sleep(105 * time.Millisecond)
+			a.own, a.used = a.own+5*time.Millisecond, a.used+0.005
+			l.Mark()
+			time.Sleep(95 * time.Millisecond)
+			a.own, a.used = a.own+95*time.Millisecond, a.used+0.095
+			l.Mark()
+		}
+		sum, _ := l.Close(&a)
+		near(t, "own", sum.Own, 1)
+		near(t, "late", sum.Late, 0)
+		if sum.LateTime != time.Second {
+			t.Errorf("late in rests for %v", sum.LateTime)
+		}
+	})
+}
+
 // window is what a subject used in 3 s of turns and 3 s of rests, in CPU seconds per second.
 func window(own, after, late float64) Rested {
 	return Rested{Own: 3 * own, After: after, Late: 2 * late, OwnTime: 3 * time.Second, AfterTime: time.Second, LateTime: 2 * time.Second}
@@ -114,4 +141,10 @@ func TestTimed(t *testing.T) {
 	k.Add("a", window(0.5, 0, 0.003))
 	near(t, "with the blocks before", k.Timed("a", window(0.5, 0, 0.001)), 0.002)
 	near(t, "never quiet", k.Timed("b", window(0.5, 0, 0.006)), 0)
+	k.Probing = 0.0003
+	near(t, "readings of probes", k.Timed("b", window(0.5, 0, 0.006)), 0.0003)
+	k.Add("b", window(0.003, 0, 0.0003))
+	if why := k.TooMuch(); why != "" {
+		t.Errorf("a service with few requests, and readings of probes: %s", why)
+	}
 }

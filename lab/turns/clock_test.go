@@ -82,6 +82,38 @@ func TestClockOrder(t *testing.T) {
 	}
 }
 
+// The marks of turns by the clock come before their first requests, and in their middle.
+func TestClockMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, members, gates := byClock(t, 1, 200*time.Millisecond, 2)
+		var marks []time.Time
+		r.Mark = func() { marks = append(marks, time.Now()) }
+		for _, m := range members {
+			go func() { m.Await(t.Context(), true); time.Sleep(2 * time.Second); m.Leave() }()
+		}
+		r.Run(t.Context())
+		begins := map[time.Time]bool{}
+		for _, f := range gates {
+			for n := range 8 {
+				begins[f.begin(n)] = true
+			}
+		}
+		const gap, every = 20 * time.Millisecond, 220 * time.Millisecond
+		if len(marks) < 16 {
+			t.Fatalf("%d marks in 2 s", len(marks))
+		}
+		for i, at := range marks[:16] {
+			turn := at.Add(gap / early)
+			if i%2 == 1 {
+				turn = turn.Add(-every / 2)
+			}
+			if !begins[turn] {
+				t.Errorf("mark %d is of no turn", i)
+			}
+		}
+	})
+}
+
 // Each phase has turns of its own, of those who are in it; the turns of one that leaves meanwhile
 // stay empty, and those that have begun are counted.
 func TestClockPhases(t *testing.T) {

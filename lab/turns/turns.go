@@ -149,7 +149,11 @@ func (r *Rota) mark() {
 	}
 }
 
-// tick is when the next half of a turn by the clock begins; never without such turns.
+// early is which part of the gap before a turn by the clock is left when its beginning is marked: a mark that came
+// after the first request would count it for what went before.
+const early = 4
+
+// tick is a little before the next half of a turn by the clock begins; never without such turns.
 func (r *Rota) tick() (<-chan time.Time, func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +161,7 @@ func (r *Rota) tick() (<-chan time.Time, func() bool) {
 	if r.Mark == nil || half == 0 {
 		return nil, func() bool { return false }
 	}
-	wait := time.Until(r.table.Start)
+	wait := time.Until(r.table.Start.Add(-(r.table.Every - r.table.Turn) / early))
 	if wait <= 0 {
 		wait = half - (-wait)%half
 	}

@@ -103,11 +103,12 @@ func (k *Known) TooMuch() string {
 		if x.sum.LateTime < leastRest {
 			continue
 		}
-		if doubt := (x.sum.Rate() - x.quiet - k.Probing) * x.sum.Time().Seconds(); doubt > doubtLimit*charged {
+		timed := x.quiet + k.Probing
+		if doubt := (x.sum.Rate() - timed) * x.sum.Time().Seconds(); doubt > doubtLimit*charged {
 			return fmt.Sprintf("%s does %s of its work long after its turns, and it is unknown whether requests or time cause that", s, percent(doubt/charged))
 		}
-		if x.sum.After > lingerLimit*charged {
-			return fmt.Sprintf("%s does %s of its work after its turns, and it is unknown whether requests or time cause that", s, percent(x.sum.After/charged))
+		if lingers := x.sum.After - min(timed, x.sum.Rate())*x.sum.AfterTime.Seconds(); lingers > lingerLimit*charged {
+			return fmt.Sprintf("%s does %s of its work after its turns, and it is unknown whether requests or time cause that", s, percent(lingers/charged))
 		}
 	}
 	return ""

@@ -117,6 +117,7 @@ func TestTooMuch(t *testing.T) {
 		{name: "a burst in the second block", seen: []Rested{window(0.5, 0, 0), window(0.5, 0, 0.03)}, want: "b uses 1.5 % of a CPU"},
 		{name: "a little that may be requests' or time's", seen: []Rested{window(0.1, 0.002, 0.004)}, want: "b does 4 % of its work long after its turns"},
 		{name: "lingers shortly", seen: []Rested{window(0.3, 0.1, 0)}, want: "b does 10 % of its work after its turns"},
+		{name: "a little, beside few requests", quiet: [2]float64{0, 0.004}, seen: []Rested{window(0.01, 0.004, 0.004)}},
 		{name: "too short to say", seen: []Rested{{Own: 0.1, Late: 0.1, OwnTime: time.Second, LateTime: leastRest / 2}}},
 	} {
 		var k Known

@@ -24,7 +24,7 @@ const (
 	PlantTableEnv = "DYNO_PLANT_TABLE"
 )
 
-// A Plant is what each request costs more, of a service that was built with dyno.Subject.Plantable.
+// A Plant is what each request costs more, and what works beside them, of a service that was built with dyno.Subject.Plantable.
 // The zero value is nothing.
 type Plant struct {
 	Spins  uint64        `json:"spins,omitempty"`         // rounds of a loop
@@ -32,6 +32,7 @@ type Plant struct {
 	Hold   time.Duration `json:"hold-nanosec,omitempty"`  // for so long a request works and holds a lock that all need
 	Delay  time.Duration `json:"delay-nanosec,omitempty"` // the wait of some requests, at least
 	Share  float64       `json:"delayed-frac,omitempty"`  // the share of requests that wait, at random
+	Burn   float64       `json:"burn-cpu-frac,omitempty"` // the share of one CPU that a goroutine works, whether requests come or not
 }
 
 // NewPlantToken returns a random name for a Plant. All have one length, as the size of the
@@ -47,7 +48,7 @@ func WritePlants(file string, plants map[string]Plant) error {
 	var b strings.Builder
 	for _, token := range slices.Sorted(maps.Keys(plants)) {
 		p := plants[token]
-		fmt.Fprintln(&b, token, p.Spins, p.Retain, p.Hold.Nanoseconds(), p.Delay.Nanoseconds(), p.Share)
+		fmt.Fprintln(&b, token, p.Spins, p.Retain, p.Hold.Nanoseconds(), p.Delay.Nanoseconds(), p.Share, p.Burn)
 	}
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }

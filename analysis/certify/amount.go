@@ -53,7 +53,7 @@ func BaseOf(rs []*dyno.Result, setting dyno.Setting, spin float64) *Base {
 }
 
 // An Amount is what makes a change: each request spins, retains bytes, holds a lock and, some of them,
-// waits.
+// waits, and a goroutine burns.
 type Amount struct {
 	Change
 	Spins  uint64  `json:"spins,omitempty"` // rounds of the loop
@@ -61,6 +61,7 @@ type Amount struct {
 	Hold   float64 `json:"hold-sec,omitempty"`
 	Delay  float64 `json:"delay-sec,omitempty"`
 	Share  float64 `json:"delayed-frac,omitempty"`
+	Burn   float64 `json:"burn-cpu-frac,omitempty"` // of one CPU, below 1
 }
 
 // delayed is the share of requests that wait where p99 is to be longer. Twice what is beyond p99 is
@@ -84,6 +85,11 @@ func (b *Base) Amount(c Change) (a Amount, ok bool) {
 	case Lock:
 		x = c.Size * float64(b.CPU)
 		a.Hold = x
+	case Burn:
+		if x = c.Size; x >= 1 {
+			return Amount{}, false
+		}
+		a.Burn = x
 	case Tail:
 		x = b.delay(c.Size)
 		a.Delay, a.Share = x, delayed

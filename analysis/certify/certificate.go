@@ -25,14 +25,16 @@ const (
 	Tail   Kind = "p99"    // waits of some requests, so that p99 is longer by a share of it
 	Memory Kind = "memory" // bytes that stay, so that a launch has resident at its end a share of it more
 	Lock   Kind = "lock"   // a lock that all requests need, which each holds for a share of its CPU time and works
+	Burn   Kind = "burn"   // a share of one CPU that a goroutine works, whether requests come or not
 )
 
 // Kinds are all but Equal, in the order of reports.
-var Kinds = []Kind{CPU, Tail, Memory, Lock}
+var Kinds = []Kind{CPU, Tail, Memory, Lock, Burn}
 
 // metrics are where a kind is found if one of them is worse.
 var metrics = map[Kind][]string{
 	CPU: {"cpu-sec/req"}, Tail: {"p99-sec"}, Memory: {"rss-peak-B"}, Lock: {"p50-sec", "p99-sec", "req/s"},
+	Burn: {"cpu-sec/req", "p99-sec", "req/s"},
 }
 
 // A Change is what is planted in the runs of one sort.

@@ -102,6 +102,7 @@ func TestAmount(t *testing.T) {
 		{Change{CPU, 0.03}, Amount{Spins: 1500}},
 		{Change{Memory, 0.1}, Amount{Retain: 2000}},
 		{Change{Lock, 0.1}, Amount{Hold: 0.1 * 100e-6}},
+		{Change{Burn, 0.2}, Amount{Burn: 0.2}},
 	} {
 		c.want.Change = c.change
 		if got, ok := b.Amount(c.change); got != c.want || !ok {
@@ -112,7 +113,13 @@ func TestAmount(t *testing.T) {
 		t.Errorf("p99 longer: %+v, %t", a, ok)
 	}
 	unknown := Base{CPU: dyno.Number(math.NaN()), RSS: dyno.Number(math.NaN()), Quantile: func(float64) float64 { return 0 }}
+	if a, ok := b.Amount(Change{Burn, 1}); ok {
+		t.Errorf("a goroutine that never rests: %+v", a)
+	}
 	for _, k := range Kinds {
+		if k == Burn { // is of a CPU, whatever the service costs
+			continue
+		}
 		if a, ok := unknown.Amount(Change{k, 0.1}); ok {
 			t.Errorf("%s of a service of which nothing is known: %+v", k, a)
 		}

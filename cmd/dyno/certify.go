@@ -56,8 +56,8 @@ func newCertify() *cobra.Command {
 		Use:   "certify [TARGET] [flags] [-- ARGUMENT...]",
 		Short: "Measure which changes of a service this machine can detect",
 		Long: `Certify measures how often a run detects a real change, and how often it reports
-a false one. It plants changes of known size in the path of each request and makes
-many runs. Each run compares the service with itself or with one planted change,
+a false one. It plants changes of known size in the path of each request, or a goroutine beside
+them, and makes many runs. Each run compares the service with itself or with one planted change,
 under names that reveal nothing until the run is judged. A run is what dyno run does
 with the same flags and plan, but at most 30s long with a load of 1s, unless they say
 otherwise.
@@ -77,6 +77,7 @@ KIND of --plant is one of
     cpu       each request uses more CPU time, by this share
     memory    each request retains bytes; those of a window are this share of peak memory
     lock      each request holds a lock, for this share of its CPU time
+    burn      a goroutine works for this share of one CPU, also without requests
     p99       2% of the requests wait
 
 Planted changes need a service that is built from source and answers with net/http;
@@ -114,7 +115,7 @@ func (o *certifyFlags) changes() (changes []certify.Change, err error) {
 	for _, text := range plants {
 		kind, sizes, _ := strings.Cut(text, "=")
 		if !slices.Contains(certify.Kinds, certify.Kind(kind)) {
-			return nil, flags.Mistakef("--plant %s: unknown kind %q (want cpu, p99, memory or lock)", text, kind)
+			return nil, flags.Mistakef("--plant %s: unknown kind %q (want cpu, p99, memory, lock or burn)", text, kind)
 		}
 		for size := range strings.SplitSeq(sizes, ",") {
 			f, err := dyno.ParseFraction(size)
@@ -225,14 +226,6 @@ func (g *certifier) open() (release func() error, err error) {
 		g.c.Unplanted = cannot.Why
 		g.hands, release, err = openLab(g.cmd, g.First())
 	}
-	if err == nil {
-		g.hands.Alone = func(why string) {
-			if !g.told {
-				g.told = true
-				g.say("settings run one after the other: %s", why)
-			}
-		}
-	}
 	return release, err
 }
 
@@ -272,6 +265,12 @@ func (g *certifier) run(ctx context.Context, e *dyno.Experiment) (rs []*dyno.Res
 		d := filepath.Join(dir, strconv.Itoa(n))
 		return d, os.MkdirAll(d, 0o700)
 	}
+	g.hands.Alone = func(why string) {
+		if rs = slices.DeleteFunc(rs, (*dyno.Result).Beside); !g.told {
+			g.told = true
+			g.say("settings run one after the other: %s", why)
+		}
+	}
 	endDecided(g.hands, e, compare.Demands{}, func() []*dyno.Result { return rs })
 	err = g.hands.Run(ctx, e, func(r *dyno.Result) error {
 		rs = append(rs, r)
@@ -288,8 +287,11 @@ func (g *certifier) identify(rs []*dyno.Result) error {
 	if g.sought || slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Err != "" }) {
 		return nil
 	}
-	g.sought = true
 	now := findings.Identities(g.Plan, thisHost(g.Plan), rs)[0]
+	if g.earlier > 0 && now.Alone && !g.c.Of.Alone { // what is planted in this run may be why: another tells
+		return nil
+	}
+	g.sought = true
 	if why := g.c.Expired(now); g.earlier > 0 && why != nil {
 		return fmt.Errorf("resume the certificate in %s: %s (consider: certify without --resume)", g.path, words.Expired(why))
 	}

@@ -26,6 +26,9 @@ func Planted(c certify.Change) string {
 	case certify.Memory:
 		return size + " of peak memory, retained"
 	}
+	if c.Kind == certify.Burn {
+		return "a goroutine that works " + size + " of a CPU"
+	}
 	return "a lock held for " + size + " of a request's CPU time"
 }
 

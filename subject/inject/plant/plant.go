@@ -1,5 +1,5 @@
 // Package plant is what dyno certify adds to net/http: changes of a size that is known, in the path
-// of each request. A copy of net/http has this file, with the package clause changed, and a call of
+// of each request or beside them. A copy of net/http has this file, with the package clause changed, and a call of
 // dynoPlantRequest at the beginning of serverHandler.ServeHTTP, which each request of HTTP/1 and
 // HTTP/2 goes through. It owns what a change does; which process has which change, a table says.
 //
@@ -22,13 +22,14 @@ const (
 	dynoPlantTable = "DYNO_PLANT_TABLE"
 )
 
-// dynoPlantAmounts are what each request costs more.
+// dynoPlantAmounts are what each request costs more, and what works beside them.
 type dynoPlantAmounts struct {
 	spins  uint64        // rounds of dynoPlantSpin
 	retain int           // bytes that are never given back
 	hold   time.Duration // for so long a request works and holds a lock that all need
 	delay  time.Duration // the wait of some requests
 	share  float64       // which share of the requests waits, at random
+	burn   float64       // the share of one CPU that a goroutine works, whether requests come or not
 }
 
 var (
@@ -60,13 +61,16 @@ func init() {
 		os.Stderr.WriteString("dyno plant: the table has no " + token + "\n")
 		os.Exit(1)
 	}
+	if dynoPlanted.burn > 0 {
+		go dynoPlantBurn(dynoPlanted.burn)
+	}
 }
 
 // dynoPlantRead returns what a table says of a token; nil if it says nothing.
 func dynoPlantRead(table, token string) *dynoPlantAmounts {
 	for _, line := range strings.Split(table, "\n") {
 		f := strings.Fields(line)
-		if len(f) != 6 || f[0] != token {
+		if len(f) != 7 || f[0] != token {
 			continue
 		}
 		var n [4]int64
@@ -81,7 +85,11 @@ func dynoPlantRead(table, token string) *dynoPlantAmounts {
 		if err != nil {
 			return nil
 		}
-		return &dynoPlantAmounts{uint64(n[0]), int(n[1]), time.Duration(n[2]), time.Duration(n[3]), share}
+		burn, err := strconv.ParseFloat(f[6], 64)
+		if err != nil {
+			return nil
+		}
+		return &dynoPlantAmounts{uint64(n[0]), int(n[1]), time.Duration(n[2]), time.Duration(n[3]), share, burn}
 	}
 	return nil
 }
@@ -123,6 +131,15 @@ func dynoPlantWait(d, working time.Duration) {
 		time.Sleep(d - working)
 	}
 	for time.Until(end) > 0 {
+	}
+}
+
+// dynoPlantBurn works 2 ms, and rests as long as makes its share.
+func dynoPlantBurn(share float64) {
+	const works = 2 * time.Millisecond
+	for {
+		dynoPlantWait(works, works)
+		time.Sleep(time.Duration(float64(works) * (1/share - 1)))
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	const table = "aa 0 0 0 0 0\nbb 10 20 30 40 0.02\n\ncc 1 2 3 4\ndd x 0 0 0 0\nee 0 0 0 0 y\nff -1 0 0 0 0\n"
+	const table = "aa 0 0 0 0 0 0\nbb 10 20 30 40 0.02 0.5\n\ncc 1 2 3 4 0\ndd x 0 0 0 0 0\nee 0 0 0 0 y 0\nff -1 0 0 0 0 0\n"
 	for token, want := range map[string]*dynoPlantAmounts{
 		"aa": {},
-		"bb": {spins: 10, retain: 20, hold: 30, delay: 40, share: 0.02},
+		"bb": {spins: 10, retain: 20, hold: 30, delay: 40, share: 0.02, burn: 0.5},
 		"cc": nil, "dd": nil, "ee": nil, "ff": nil, "gg": nil, "a": nil,
 	} {
 		if got := dynoPlantRead(table, token); !reflect.DeepEqual(got, want) {

@@ -49,6 +49,8 @@ type Experiment struct {
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
 
+	Awake *bool `json:"awake,omitempty"` // loops of the lowest priority keep this machine's CPUs awake; nil: from when its hypervisor withholds time
+
 	Shuffled bool `json:"-"` // Trials shuffles each block by itself, as in runs of before schema 3
 
 	// AllowOverridden goes on with a run though its first block shows that a setting of the Go runtime did not take effect.

@@ -26,6 +26,7 @@ var layers = map[string][]string{
 	"plan":                 {"."},
 	"plan/flags":           {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":              {".", "cgroup", "subject/guard"},
+	"subject/awake":        {".", "cgroup", "subject/guard"},
 	"subject/guard":        {"cgroup"},
 	"subject/image":        {},
 	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic", "load/turn"},
@@ -54,7 +55,7 @@ var layers = map[string][]string{
 	"probe/published":      {".", "gctrace", "probe", "probe/kernel"},
 	"safe":                 {"."},
 	"store":                {".", "hist", "plan", "safe"},
-	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/rests", "lab/turns", "load", "load/foreign", "load/grpc", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject"},
+	"lab":                  {".", "cgroup", "gctrace", "hist", "lab/rests", "lab/turns", "load", "load/foreign", "load/grpc", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject", "subject/awake"},
 	"lab/cluster":          {".", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":    {".", "cgroup", "hist", "lab", "lab/cluster/wire", "lab/turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform":  {".", "lab", "load/traffic"},
@@ -106,7 +107,7 @@ var layers = map[string][]string{
 	"cmd/dyno/help":        {"."},
 	"cmd/dyno/remote":      {".", "cmd/dyno/progress", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/kube", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"cmd/dyno/progress":    {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/guard", "tune", "web"},
+	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

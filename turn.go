@@ -130,6 +130,11 @@ func (e *Experiment) Turns() string {
 
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
+// KeptAwake says in reports since when loops keep the CPUs awake, and why.
+func KeptAwake(since string) string {
+	return "CPUs: kept awake by loops of the lowest priority, " + since
+}
+
 // turn is how long a turn is, as far as the plan says how long the load is.
 func (e *Experiment) turn() Duration {
 	l := e.load()

@@ -15,7 +15,7 @@ const (
 	Found   Kind = "found"    // a capacity with an interval
 	Wide    Kind = "wide"     // its interval is wider than was asked for: the time was up
 	AtLeast Kind = "at least" // no rate was too high that could be tried
-	AtMost  Kind = "at most"  // the lowest rate that was tried is too high
+	AtMost  Kind = "at most"  // the lowest rate that was tried is too high, or the lower end of the interval is open
 	Unknown Kind = "unclear"
 )
 
@@ -52,11 +52,13 @@ func (s *Search) Answer() Answer {
 	}
 	a.Lo *= 1 - s.unseen()
 	switch {
+	case a.Lo == 0 && !math.IsInf(a.Hi, 1) && !s.Restless():
+		return Answer{Kind: AtMost, Rate: a.Hi, Hi: a.Hi, Binding: a.Binding}
 	case a.Lo == 0 || math.IsInf(a.Hi, 1) || math.IsInf(a.Rate, 1) || a.Rate == 0:
 		return s.unknown()
 	case s.Restless():
 		a.Kind = Wide
-	case math.Log(a.Hi/a.Lo)/2 > s.Precision:
+	case !a.within(s.Precision):
 		a.Kind = Wide
 	}
 	return a
@@ -77,6 +79,9 @@ func (s *Search) atLeast(lo, hi float64) Answer {
 	a.Lo, a.Highest = a.Rate, a.Rate == lo && s.Most > 0 && lo >= s.Most*highest
 	return a
 }
+
+// within reports whether half the width of the interval is at most a fraction of the capacity.
+func (a Answer) within(precision float64) bool { return math.Log(a.Hi/a.Lo)/2 <= precision }
 
 // unknown is the answer without a figure.
 func (s *Search) unknown() Answer {

@@ -45,6 +45,7 @@ type Problem struct {
 	Most       float64       // the highest rate that may be tried; 0: any
 	Precision  float64       // half the width of the interval that is wanted, as a fraction of the capacity
 	Within     time.Duration // most time for the windows of a setting, with what is around them
+	Longer     time.Duration // the same while the answer is crude; 0: it is Within
 	Seed       uint64        // orders the settings of each round
 }
 

@@ -50,7 +50,11 @@ func (s *Search) Restless() bool {
 // machine does not show the generator's limit, so such a window never counts.
 func (s *Search) LeftOut(w Window) bool { return w.Disturbed && (w.Limited || !s.Restless()) }
 
+// crude is an interval, half its width as a fraction of the capacity, that says too little to end at Within.
+const crude = 0.1
+
 // within is the most time for the search. Windows that are left out are measured again, and may take as much time again.
+// Few requests a second, or slow ones, may need longer.
 func (s *Search) within() time.Duration {
 	out := time.Duration(0)
 	for i, w := range s.Windows {
@@ -58,7 +62,11 @@ func (s *Search) within() time.Duration {
 			out += s.took[i]
 		}
 	}
-	return s.Within + min(out, s.Within)
+	within := s.Within + min(out, s.Within)
+	if s.Longer > within && s.Spent > s.Within/2 && !s.Answer().within(crude) {
+		return s.Longer
+	}
+	return within
 }
 
 // fewest is how many windows near the capacity an answer rests on, and how many on each side where the share
@@ -251,7 +259,7 @@ func (s *Search) Binding() (binding int) {
 // enough reports whether the answer is as precise as asked for. A step has few windows near.
 func (s *Search) enough(f *fit, lo, hi float64) bool {
 	a := s.Answer()
-	if !(math.Log(a.Hi/a.Lo)/2 <= s.Precision) {
+	if !a.within(s.Precision) {
 		return false
 	}
 	if f.near >= fewest {

@@ -275,3 +275,32 @@ func TestAtLeastIsTrue(t *testing.T) {
 		})
 	}
 }
+
+// At 40 requests a second a search has an answer within 5 minutes, and what it says is true in 95 % of them.
+// SEARCHES=200 makes the figures of doc/method/capacity.md.
+func TestFewRequests(t *testing.T) {
+	n := 20
+	if v, err := strconv.Atoi(os.Getenv("SEARCHES")); err == nil {
+		n = v
+	}
+	s := services[len(services)-1]
+	truth := s.capacity(1, 20000)
+	kinds, wrong := map[Kind]int{}, 0
+	var took, widths []float64
+	for seed := range n {
+		x := s.search(uint64(seed), Problem{From: 100, Precision: 0.03, Within: 3 * time.Minute, Longer: 290 * time.Second})
+		a := x.Answer()
+		if kinds[a.Kind]++; a.Lo > truth || a.Hi < truth {
+			wrong++
+		}
+		took = append(took, x.Spent.Seconds())
+		if a.known() {
+			widths = append(widths, math.Log(a.Hi/a.Lo)/2)
+		}
+	}
+	t.Logf("%s: true capacity %.1f/s, %v, %d of %d are false, interval ±%.0f %%, %.0f s, at most %.0f s",
+		s.name, truth, kinds, wrong, n, 100*quantile(widths, 0.5), quantile(took, 0.5), quantile(took, 1))
+	if allowed := 0.05*float64(n) + 3*math.Sqrt(0.05*0.95*float64(n)); float64(wrong) > allowed || kinds[Unknown] > 0 || quantile(took, 1) > 300 {
+		t.Errorf("%d answers are false, %d searches have none, and the longest takes %.0f s", wrong, kinds[Unknown], quantile(took, 1))
+	}
+}

@@ -91,6 +91,19 @@ func TestMake(t *testing.T) {
 			want:   map[string]string{"cg/memory/a/b/*/memory.limit_in_bytes": "67108864", "cg/unified/a/*/cpu.max": "50000 100000"},
 		},
 		{
+			name: "what is idle, in version 2", mounts: unifiedMount, limits: Limits{Idle: true}, groups: "0::/\n",
+			files:  []string{"cg/cgroup.subtree_control", "cpu memory\n", "cg/cgroup.procs", "1\n"},
+			kernel: []string{"cpu.idle"},
+			want:   map[string]string{"cg/*/cpu.idle": "1"},
+		},
+		{
+			name: "what is idle, in version 1", limits: Limits{Idle: true}, groups: "3:cpu:/\n",
+			mounts: "32 30 0:29 / $ROOT/c rw - cgroup cgroup rw,cpu\n",
+			files:  []string{"c/cgroup.procs", "1\n"},
+			kernel: []string{"cpu.idle"},
+			want:   map[string]string{"c/*/cpu.idle": "1"},
+		},
+		{
 			name: "without limits, it is there all the same", mounts: unifiedMount, groups: "0::/\n",
 			files:  []string{"cg/cgroup.subtree_control", "cpu memory\n", "cg/cgroup.procs", "1\n"},
 			kernel: []string{"memory.max"},

@@ -26,7 +26,7 @@ type Group struct {
 }
 
 func (l Limits) needs(controller string) bool {
-	return controller == memory && l.Memory > 0 || controller == cpu && l.CPU > 0
+	return controller == memory && l.Memory > 0 || controller == cpu && (l.CPU > 0 || l.Idle)
 }
 
 // Make makes the directories of a group, without setting the limits. Controllers that no limit needs
@@ -172,6 +172,12 @@ func (g *Group) SetLimits() error {
 			return err
 		}
 	}
+	if g.Idle {
+		idle := []setting{{"cpu.idle", "1", false}}
+		if err := set(g.of[cpu], idle, idle); err != nil {
+			return err
+		}
+	}
 	if g.CPU == 0 {
 		return nil
 	}
@@ -239,6 +245,9 @@ func Scope(systemdRun string, l Limits) *Group {
 	}
 	if l.CPU > 0 {
 		command = append(command, "-p", "CPUQuota="+strconv.FormatFloat(100*l.CPU, 'f', 2, 64)+"%")
+	}
+	if l.Idle {
+		command = append(command, "-p", "CPUWeight=idle")
 	}
 	return &Group{Limits: l, Command: append(command, "--")}
 }

@@ -54,6 +54,9 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 		return f, f.readBaseline()
 	}
 	opt := options(f.Plan, f.Results, dir.Run.Alone)
+	if since := dir.Run.Awake; since != "" {
+		opt.About = append(opt.About, dyno.KeptAwake(since))
+	}
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.Base }); o.Base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
 	}
@@ -138,6 +141,9 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	}
 	if slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }) {
 		about = append(about, e.Turns())
+	}
+	if e.Awake != nil && *e.Awake {
+		about = append(about, dyno.KeptAwake("as asked"))
 	}
 	if alone != "" {
 		about = append(about, dyno.OneAfterTheOther(alone))

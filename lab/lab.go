@@ -22,6 +22,7 @@ import (
 	"github.com/dynolab/dyno/load/foreign"
 	"github.com/dynolab/dyno/load/grpc"
 	"github.com/dynolab/dyno/probe"
+	"github.com/dynolab/dyno/subject/awake"
 )
 
 // A Lab runs trials with its hands and informs its observers. [Open] gives the hands of this
@@ -65,7 +66,8 @@ type Hands struct {
 	Skip    func(n int) bool            // reports that trial n is done already; nil means that none is
 	// Away is how long a message takes at most to all generators, if these are on other machines, whose
 	// turns go by the clock; else 0.
-	Away time.Duration
+	Away   time.Duration
+	Keeper *awake.Keeper // keeps the CPUs awake once it is needed; nil: they sleep as they like
 	// Enough reports, after each block of a run that decides itself how many it takes, whether more
 	// would decide nothing; nil means never. Least is the number of blocks that are run however
 	// long they take where the plan has no time.
@@ -78,6 +80,7 @@ type Observers struct {
 	Building func(step string)                  // told of each package that is compiled for a subject, and each module that is downloaded
 	Watch    func(t *dyno.Trial, m *load.Meter) // told of each trial as it begins, with the meter of its load; those of a block side by side begin together, before one of them enters a phase
 	Alone    func(why string)                   // told once if subjects do not run side by side, though the plan has several settings; results of before that were Beside count no more
+	Awake    func(since string)                 // told once if loops keep the CPUs awake that the plan did not ask for: since when, and why
 	Over     func(dyno.Ended)                   // told why no more blocks are compared, if that is before the last of the plan
 	// Live is told of each point of the series, and by which probe. Several goroutines call it.
 	Live func(t *dyno.Trial, probe, metric string, v float64)

@@ -73,6 +73,8 @@ type Run struct {
 	Ended dyno.Ended `json:"ended,omitempty"` // why fewer blocks were compared than the plan has; "" if they were not, or are not yet
 	Alone string     `json:"alone,omitempty"` // why settings did not run side by side, though there are several; "" if they did
 
+	Awake string `json:"awake,omitempty"` // since when, and why, loops kept the CPUs awake that the plan did not ask for; "" if none did
+
 	Proof string `json:"proof,omitempty"` // that a dyno of this user wrote this file, see Dir.Proven; the last field
 }
 
@@ -152,6 +154,12 @@ func (d *Dir) hide() error {
 func (d *Dir) SetAlone(why string) error {
 	d.Run.Alone = why
 	d.dropBeside()
+	return d.writeRun()
+}
+
+// SetAwake keeps what Run has of it.
+func (d *Dir) SetAwake(why string) error {
+	d.Run.Awake = why
 	return d.writeRun()
 }
 

@@ -25,7 +25,8 @@ type capacityFlags struct {
 // Defaults of a search.
 const (
 	defaultFrom    = "100/s"
-	searchTime     = 3 * time.Minute // of a setting
+	searchTime     = 3 * time.Minute   // of a setting
+	longSearch     = 290 * time.Second // of one whose requests are few, or slow: with its build, 5 minutes
 	leastSearch    = 20 * time.Second
 	shortWarmup    = dyno.Duration(500 * time.Millisecond)
 	leastPatience  = dyno.Duration(2 * time.Second)
@@ -53,7 +54,8 @@ An objective is a percentile of latency, or failures with a share of the request
 that fails, or was never sent, is slower than any limit. Without --slo, the thresholds of the
 plan that are objectives hold. Requests arrive at random (arrival: poisson), unless the plan
 or --arrival says constant. The search ends when the interval is ±3% (--precision), or after
-3 minutes for each setting (--within, for all of them together).
+3 minutes for each setting, 5 while the interval is wider than ±10%. --within sets the time
+for all settings together.
 
 Several settings (--vary) are searched at the same time, one window of each in turn. If the
 generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far.
@@ -147,9 +149,9 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if p.Most > 0 && p.Most < p.From {
 		p.From = p.Most
 	}
-	p.Within, p.Seed = searchTime, e.Rand(0).Uint64()
+	p.Within, p.Longer, p.Seed = searchTime, longSearch, e.Rand(0).Uint64()
 	if e.Within > 0 {
-		p.Within = time.Duration(e.Within) / time.Duration(len(s.settings))
+		p.Within, p.Longer = time.Duration(e.Within)/time.Duration(len(s.settings)), 0
 	}
 	if p.Within < leastSearch {
 		return nil, flags.Mistakef("--within leaves %v for each setting, too short for a search (want at least %v)", dyno.Duration(p.Within), dyno.Duration(leastSearch))
@@ -161,6 +163,9 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") {
 		s.notes = append(s.notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
 		e.Load.Concurrency = 0
+	}
+	if e.Awake != nil && *e.Awake {
+		s.notes = append(s.notes, dyno.KeptAwake("as asked"))
 	}
 	s.plan = s.common(e)
 	return s, nil

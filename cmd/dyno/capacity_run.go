@@ -37,7 +37,8 @@ type search struct {
 	trials   int
 	parts    capacity.Parts // of the window under way
 	searches []*capacity.Search
-	failed   int // trials in a row
+	failed   int   // trials in a row
+	unkept   error // that the run does not say that loops kept the CPUs awake
 }
 
 // search is dyno capacity.
@@ -63,8 +64,12 @@ func (s *search) search() (err error) {
 	hands.Dir, hands.Keep = s.dir.TrialDir, s.dir.WriteRequests
 	s.parts.Objectives = s.problem.Objectives
 	hands.Second = s.parts.Second
+	hands.Awake = func(since string) {
+		notef(s.cmd, "%s", dyno.KeptAwake(since))
+		s.notes, s.unkept = append(s.notes, dyno.KeptAwake(since)), s.dir.SetAwake(since)
+	}
 	s.searches, err = capacity.Run(s.cmd.Context(), s.problem, len(s.settings), s.measure)
-	return errors.Join(err, s.conclude(err), release())
+	return errors.Join(err, s.unkept, s.conclude(err), release())
 }
 
 // rated is a setting with a rate.

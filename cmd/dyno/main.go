@@ -23,6 +23,7 @@ import (
 	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/subject/awake"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
@@ -44,6 +45,7 @@ const oneSignal = 200 * time.Millisecond
 
 func main() {
 	guard.Main() // does not return where dyno was started as a guard of a subject
+	awake.Main() // nor where it keeps CPUs awake
 	os.Exit(mainStatus())
 }
 

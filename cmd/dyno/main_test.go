@@ -23,11 +23,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/dynolab/dyno/subject/awake"
 	"github.com/dynolab/dyno/subject/guard"
 )
 
 func TestMain(m *testing.M) {
 	guard.Main()
+	awake.Main()
 	testscript.Main(m, map[string]func(){
 		"dyno": func() { os.Exit(mainStatus()) },
 		"svc":  svc,

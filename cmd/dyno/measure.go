@@ -26,6 +26,7 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/subject/awake"
 )
 
 // measureInto makes a run directory after the subjects are built, unless it goes on with
@@ -67,11 +68,12 @@ func fill(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, d
 	missing := dir.Missing()
 	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
 	hands.Skip = func(n int) bool { return !slices.Contains(dir.Missing(), n) }
-	var failed [2]error
+	var failed [3]error
 	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
+	hands.Awake = func(since string) { failed[2] = dir.SetAwake(since) }
 	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
 	err := conduct(cmd, hands, e, o, e.Planned()-len(missing), dir.Brief, dir.Add)
-	return errors.Join(err, failed[0], failed[1])
+	return errors.Join(err, failed[0], failed[1], failed[2])
 }
 
 func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
@@ -106,14 +108,18 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 
 // openLab builds the subjects of a plan. The caller releases the lab.
 func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release func() error, err error) {
-	hands, release, err = remote.Open(cmd.Context(), e, version())
+	hands, remove, err := remote.Open(cmd.Context(), e, version())
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := prepare(cmd, hands, e); err != nil {
-		return nil, nil, errors.Join(err, release())
+		return nil, nil, errors.Join(err, remove())
 	}
-	return hands, release, nil
+	hands.Awake = func(since string) { notef(cmd, "%s", dyno.KeptAwake(since)) }
+	if hands.Keeper, err = awake.For(e); err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	return hands, func() error { hands.Keeper.Stop(); return remove() }, nil
 }
 
 // prepare builds the subjects of a plan that are not yet built.
@@ -153,6 +159,12 @@ func conduct(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags
 	hands.Alone = func(why string) {
 		if p.Note("settings run one after the other: %s", why); keep != nil {
 			keep(why)
+		}
+	}
+	told := hands.Awake
+	hands.Awake = func(since string) {
+		if p.Note("%s", dyno.KeptAwake(since)); told != nil {
+			told(since)
 		}
 	}
 	hands.Void = func(r *dyno.Result, again bool) { p.Note("%s", words.Void(r, again)) }

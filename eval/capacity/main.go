@@ -90,7 +90,11 @@ func measure(ctx context.Context, o options) error {
 		if a.Kind != "found" && a.Kind != "wide" {
 			none++
 			errors = append(errors, math.Inf(1))
-			fmt.Printf("| %d | %s | | | no | | %s\n", n+1, a.Kind, a.windows())
+			covers := "no"
+			if bounds := (a.Kind == "at most" && a.Capacity >= truth || a.Kind == "at least" && a.Capacity <= truth); bounds {
+				covers = "true, but no interval"
+			}
+			fmt.Printf("| %d | %s | %.1f/s | | %s | | %s\n", n+1, a.Kind, a.Capacity, covers, a.windows())
 			continue
 		}
 		covers, off := "no", a.Capacity/truth-1

@@ -62,7 +62,7 @@ func main() {
 	flag.DurationVar(&o.window, "d", time.Second, "`time` of a trial's load in power and aa")
 	flag.StringVar(&o.noise, "noise", "build", "beside aa and power's case cpu: `none|build`, builds of the standard library on all CPUs")
 	more := flag.String("flags", "", "more `flags` of dyno run in power, aa and stall, with spaces between")
-	flag.StringVar(&o.pairs, "pairs", "cpu,p50,p99", "`cases` of power")
+	flag.StringVar(&o.pairs, "pairs", "cpu,cpu3,p50,p99", "`cases` of power")
 	flag.BoolVar(&o.alone, "alone", true, "power: the same launched alone, run by run, in the same time")
 	flag.IntVar(&o.gate, "gate", 300, "`comparisons` of the gate kind in aa")
 	flag.StringVar(&o.truth.subjects, "subjects", "sessions,alloc,public", "of truth")

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,6 +29,7 @@ type pair struct {
 
 var pairs = []pair{
 	{"cpu", []string{"spin"}, "ITERS=10000,10500", "cpu-sec/req", "5 % more hashes in each request", false},
+	{"cpu3", []string{"spin"}, "ITERS=10000,10500,010000", "cpu-sec/req", "5 % more hashes in each request, and a third setting that is the first", false},
 	{"p50", []string{"spin"}, "ITERS=10000,10500", "p50-sec", "5 % more hashes in each request", true},
 	{"p99", []string{"tail"}, "LONG=10000,11000", "p99-sec", "10 % more hashes in the longest 3 % of the requests", true},
 }
@@ -37,6 +39,7 @@ type tries struct {
 	found, reversed, late int
 	seconds, halves       []float64
 	ratios                []float64
+	accused               []string // verdicts on a setting that is the first
 	sides
 }
 
@@ -44,8 +47,15 @@ func (t *tries) add(r *ran, metric string) (string, error) {
 	if why := r.refused(); why != "" {
 		return "", fmt.Errorf("dyno refuses: %s", why)
 	}
-	if len(r.Settings) != 2 {
-		return "", fmt.Errorf("summary.json has %d settings", len(r.Settings))
+	if n := len(r.Settings); n != 2 && n != 3 {
+		return "", fmt.Errorf("summary.json has %d settings", n)
+	}
+	for _, equal := range r.Settings[2:] {
+		for name, v := range equal.Versus {
+			if v.Verdict == "better" || v.Verdict == "worse" {
+				t.accused = append(t.accused, name+" "+v.Verdict)
+			}
+		}
 	}
 	v := r.Settings[1].Versus[metric]
 	switch {
@@ -125,6 +135,9 @@ func (b *bench) powerOf(ctx context.Context, p pair) error {
 	fmt.Fprintln(b.w, "  found: called worse; reversed: called better; s: dyno's whole time, with what it builds; ratio and half\n"+
 		"  width of its 95 % interval: medians of the runs")
 	turns := all["turns"]
+	if strings.Count(p.vary, ",") > 1 {
+		fmt.Fprintf(b.w, "  called changed of the setting that is the first, in all metrics of all runs: %s\n", cmp.Or(strings.Join(turns.accused, ", "), "none"))
+	}
 	b.judgeSides(p.name, turns.sides)
 	b.goals.Judge(fmt.Sprintf("%s: found in at least %d of %d runs of %v", p.name, enough(runs), runs, most), fmt.Sprint(turns.found), turns.found >= enough(runs))
 	if b.alone && !math.IsNaN(median(all["alone"].halves)) {

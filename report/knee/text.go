@@ -122,6 +122,8 @@ func (r *Report) why(i int, a capacity.Answer) string {
 		return of + "higher rates could not be tried: the generator was late (consider: more CPU for dyno, or --on other machines)."
 	case a.Kind == capacity.AtLeast:
 		return fmt.Sprintf("%sall rates that were tried held, then %s.", of, over)
+	case a.Kind == capacity.AtMost && lo > 0:
+		return fmt.Sprintf("%swindows up to %s held, but they are too few for the lower end of an interval: %s.", of, perSecond(lo), over)
 	case a.Kind == capacity.AtMost:
 		return of + "even the lowest rate that was tried did not hold."
 	case a.Kind == capacity.Unknown && lo > 0 && math.IsInf(hi, 1):

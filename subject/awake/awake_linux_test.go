@@ -1,0 +1,134 @@
+package awake
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/guard"
+)
+
+func TestMain(m *testing.M) {
+	guard.Main()
+	Main()
+	os.Exit(m.Run())
+}
+
+// A trial that was withheld time by the hypervisor begins the loops, and that is said once; less steal does not, and what
+// cannot run is not tried again.
+func TestSaw(t *testing.T) {
+	began := 0
+	k := &Keeper{start: func() (*guard.Tree, error) { began++; return new(guard.Tree), nil }}
+	broken := &Keeper{start: func() (*guard.Tree, error) { began++; return nil, errors.New("no") }}
+	for i, c := range []struct {
+		k     *Keeper
+		steal float64
+		want  string
+	}{
+		{nil, 0.1, ""},
+		{broken, 0.1, ""},
+		{broken, 0.1, ""},
+		{k, 0.004, ""},
+		{k, 0.05, "since trial 4, in which the hypervisor withheld 5.0 % of the time"},
+		{k, 0.05, ""},
+	} {
+		r := dyno.Result{Trial: dyno.Trial{N: i}, Values: dyno.Values{{Metric: "steal-frac", Value: c.steal}}}
+		if got := c.k.Saw(&r); got != c.want {
+			t.Errorf("%d: said %q, want %q", i, got, c.want)
+		}
+	}
+	if began != 2 {
+		t.Errorf("begun %d times, want 2", began)
+	}
+	if since := k.Saw(&dyno.Result{}); since != "" {
+		t.Errorf("a trial in which steal is unknown: %q", since)
+	}
+}
+
+// Loops are for subjects that dyno launches here. A plan that asks for them elsewhere is refused.
+func TestFor(t *testing.T) {
+	yes, no := true, false
+	here := dyno.Experiment{Subject: dyno.Subject{Package: "./svc"}}
+	url := dyno.Experiment{Subject: dyno.Subject{URL: "http://127.0.0.1:1"}}
+	pods := dyno.Experiment{Subject: dyno.Subject{Image: "svc"}, On: dyno.On{Kubernetes: &dyno.Kubernetes{}}}
+	for _, c := range []struct {
+		name     string
+		e        dyno.Experiment
+		awake    *bool
+		some, ok bool
+	}{
+		{"here", here, nil, true, true},
+		{"here, not wanted", here, &no, false, true},
+		{"a URL", url, nil, false, true},
+		{"a URL, wanted", url, &yes, false, false},
+		{"in a cluster", pods, nil, false, true},
+		{"in a cluster, wanted", pods, &yes, false, false},
+	} {
+		c.e.Awake = c.awake
+		k, err := For(&c.e)
+		if (err == nil) != c.ok || (k != nil) != c.some {
+			t.Errorf("%s: error %v, a keeper: %t", c.name, err, k != nil)
+		}
+		k.Stop()
+	}
+}
+
+// There is a loop of the lowest priority on each CPU, until the keeper stops.
+func TestLoops(t *testing.T) {
+	cpus := guard.PinnedCPUs(1 << 20)
+	k := &Keeper{start: func() (*guard.Tree, error) { return start(false) }}
+	defer k.Stop()
+	if _, err := k.begin(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []string
+	for deadline := time.Now().Add(20 * time.Second); len(pids) < len(cpus) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		pids = loopsOf(k.tree.PID)
+	}
+	if len(pids) != len(cpus) {
+		t.Fatalf("%d loops on %d CPUs", len(pids), len(cpus))
+	}
+	var all unix.CPUSet
+	for _, pid := range pids {
+		var n int
+		fmt.Sscan(pid, &n)
+		var on unix.CPUSet
+		a, err := unix.SchedGetAttr(n, 0)
+		if err = errors.Join(err, unix.SchedGetaffinity(n, &on)); err != nil || a.Policy != unix.SCHED_IDLE || on.Count() != 1 {
+			t.Errorf("loop %s: policy %+v, on %d CPUs, error %v", pid, a, on.Count(), err)
+		}
+		for i := range all {
+			all[i] |= on[i]
+		}
+	}
+	if all.Count() != len(cpus) {
+		t.Errorf("the loops are on %d of %d CPUs", all.Count(), len(cpus))
+	}
+	k.Stop()
+	for _, pid := range pids {
+		if text, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && strings.HasPrefix(string(text), name) {
+			t.Errorf("loop %s goes on", pid)
+		}
+	}
+}
+
+// loopsOf are the loops among the children of a process.
+func loopsOf(pid int) (pids []string) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		for _, child := range strings.Fields(string(text)) {
+			if line, _ := os.ReadFile("/proc/" + child + "/cmdline"); strings.Contains(string(line), "\x00on-") {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
+}

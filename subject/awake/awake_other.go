@@ -1,0 +1,9 @@
+//go:build !linux
+
+package awake
+
+import "errors"
+
+const self = ""
+
+func loops([]int) error { return errors.ErrUnsupported }

@@ -49,6 +49,10 @@ type Experiment struct {
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
 
+	// Relink gives each launch of a compared trial an executable with its functions in another order: what differs between
+	// settings is then their code, not where the linker put it. nil: a run with a gate on builds does.
+	Relink *bool `json:"relink,omitempty"`
+
 	Awake *bool `json:"awake,omitempty"` // loops of the lowest priority keep this machine's CPUs awake; nil: from when its hypervisor withholds time
 
 	Shuffled bool `json:"-"` // Trials shuffles each block by itself, as in runs of before schema 3
@@ -113,6 +117,8 @@ type Subject struct {
 	Rev   string            `json:"rev,omitempty"`   // git revision to build; "" means the working tree
 	Build []string          `json:"build,omitempty"` // flags of go build
 	Arg   map[string]string `json:"arg,omitempty"`   // values of {{.arg.NAME}}, of factors and of the plan
+
+	Layout uint32 `json:"layout,omitempty"` // of a trial: seed of the order of functions; 0: the linker's own
 
 	Plantable bool `json:"-"` // built so that changes can be planted in its requests: package subject, Plant
 }

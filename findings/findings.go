@@ -142,6 +142,9 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	if slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }) {
 		about = append(about, e.Turns())
 	}
+	if e.Relink != nil && *e.Relink {
+		about = append(about, dyno.Relinked)
+	}
 	if e.Awake != nil && *e.Awake {
 		about = append(about, dyno.KeptAwake("as asked"))
 	}

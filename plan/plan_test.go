@@ -266,6 +266,8 @@ func TestPlanMistakes(t *testing.T) {
 		{"missing dot", "subject: {url: localhost:8080}\n", "1:11", `bad URL "localhost:8080"`},
 		{"timeout", "load: {timeout: 0s}\n", "1:17", "want more than 0s"},
 		{"seed", "seed: 18446744073709551616\n", "1:7", "want a whole number below 2^64"},
+		{"another layout of a binary", "relink: true\nsubject: {binary: ./x}\n", "1:1", "relink needs a subject that dyno builds"},
+		{"another layout of a slice", "relink: true\nslice: 4s\nsubject: {package: .}\nvary: {GOGC: [1, 2]}\n", "1:1", "slices are of one launch"},
 		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},
 		{"status", "load: {path: /, expect: 2000}\n", "1:25", `bad status "2000"`},
@@ -497,6 +499,35 @@ func TestExamplePlans(t *testing.T) {
 		}
 		if _, err := plan.Parse(file, src); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// With relink each compared trial has a layout of its own, which the seed determines; what profiles see is the linker's own.
+func TestTrialsRelinked(t *testing.T) {
+	const text = "subject: {package: .}\nvary: {rev: [a, b]}\nseed: 7\nrepeat: 6\nprofile: [cpu]\nprofile_repeat: 1\n"
+	trials := func(more string) []dyno.Trial {
+		e, err := plan.Parse("dyno.yaml", []byte(text+more))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Trials()
+	}
+	layouts := map[uint32]bool{}
+	again := trials("relink: true\n")
+	for i, tr := range trials("relink: true\n") {
+		if l := tr.Subject.Layout; (l == 0) != (tr.For == dyno.ForProfile) || l != again[i].Subject.Layout {
+			t.Errorf("trial %d for %q: layout %d, and %d with the same seed", tr.N, tr.For, l, again[i].Subject.Layout)
+		} else if l > 0 {
+			layouts[l] = true
+		}
+	}
+	if len(layouts) != 12 {
+		t.Errorf("%d layouts of 12 trials", len(layouts))
+	}
+	for _, tr := range trials("") {
+		if tr.Subject.Layout != 0 {
+			t.Errorf("trial %d has a layout without relink", tr.N)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ type Built struct {
 	Go       string        // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
 	Rev      string        // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
 	Injected bool          // the probe is in it
-	Sum      string        // of the executable's bytes, and of a Plantable one of those without room for changes: 16 hexadecimal digits; equal sources and flags in one directory have one
+	Sum      string        // of the executable's bytes, and of one that is Plantable or has a Layout of the same without: 16 hexadecimal digits; equal sources and flags in one directory have one
 	Warnings dyno.Warnings // doubts about this build
 }
 
@@ -45,12 +46,13 @@ type Builder struct {
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
 
-	mu     sync.Mutex // one build at a time: each takes all CPUs
-	built  map[string]*Built
-	copies map[string]source       // of module versions
-	trees  map[string]string       // worktrees, by repository and commit
-	lists  []string                // git's folders of worktrees
-	tests  map[string]*TestPackage // by what makes them
+	mu      sync.Mutex // one build at a time: each takes all CPUs
+	built   map[string]*Built
+	layouts []string                // keys of built that have a layout, in the order in which they were made
+	copies  map[string]source       // of module versions
+	trees   map[string]string       // worktrees, by repository and commit
+	lists   []string                // git's folders of worktrees
+	tests   map[string]*TestPackage // by what makes them
 
 	setters map[string][]dyno.Setter // that were found, by where and of what
 
@@ -152,7 +154,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if s.Binary != "" {
 		return given(s)
 	}
-	key := fmt.Sprintf("%q %q %t %t", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), pairs(buildVariables(s.Env)), s.NoInject, s.Plantable)
+	key := fmt.Sprintf("%q %q %t %t %d", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), pairs(buildVariables(s.Env)), s.NoInject, s.Plantable, s.Layout)
 	if built := b.built[key]; built != nil {
 		return built, nil
 	}
@@ -163,6 +165,18 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	gov, err := b.goVersion(ctx, src, s)
 	if err != nil {
 		return nil, err
+	}
+	if s.Layout != 0 && older(gov, "go1.23") {
+		s.Layout = 0
+		plain, err := b.build(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		fixed := *plain
+		fixed.Warnings = slices.Clone(plain.Warnings)
+		fixed.Warnings.Add(dyno.WarnLayout, "its functions have the same order in all launches, as the linker of %s has no -randlayout (want Go 1.23)", gov)
+		b.built[key] = &fixed
+		return &fixed, nil
 	}
 	built := &Built{Go: gov, Rev: src.rev}
 	if s.Plantable {
@@ -184,13 +198,31 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	b.built[key] = built
+	b.keepLayouts(s, key)
 	return built, nil
+}
+
+// fewLayouts is how many executables are kept that differ in their layout alone: that of a launch, and of the one before,
+// which may still run. There may be one of each setting.
+const fewLayouts = 2 * 16
+
+// keepLayouts notes an executable with a layout, and removes the oldest.
+func (b *Builder) keepLayouts(s dyno.Subject, key string) {
+	if s.Layout == 0 {
+		return
+	}
+	if b.layouts = append(b.layouts, key); len(b.layouts) > fewLayouts {
+		old := b.layouts[0]
+		os.RemoveAll(filepath.Dir(b.built[old].Path))
+		delete(b.built, old)
+		b.layouts = b.layouts[1:]
+	}
 }
 
 // sum is Built.Sum of the executable of s.
 func (b *Builder) sum(ctx context.Context, s dyno.Subject, path string) (string, error) {
-	if s.Plantable {
-		s.Plantable = false
+	if s.Plantable || s.Layout != 0 {
+		s.Plantable, s.Layout = false, 0
 		plain, err := b.build(ctx, s)
 		if err != nil {
 			return "", err
@@ -217,7 +249,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	why := ""
 	if older(built.Go, "go1.22") {
 		why = "it needs Go 1.22, not " + built.Go
-	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
+	} else if strings.Contains(strings.Join(s.Build, " ")+" "+goflags(src), "-overlay") {
 		why = "the build has its own -overlay"
 	} else {
 		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go")
@@ -237,6 +269,8 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	return nil
 }
 
+func goflags(src *source) string { return cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")) }
+
 // older compares Go versions; a development version is older than none.
 func older(v, than string) bool { return version.IsValid(v) && version.Compare(v, than) < 0 }
 
@@ -253,7 +287,11 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 		// No VCS stamp: Built.Rev has it, and equal sources give equal bytes.
 		args = append(args, "-buildvcs=false")
 	}
-	args = append(append(append(args, src.flags...), s.Build...), flags...)
+	own := slices.Concat(src.flags, s.Build)
+	if s.Layout != 0 {
+		own = joinLdflags("-randlayout="+strconv.FormatUint(uint64(s.Layout), 10), strings.Fields(goflags(src)), own)
+	}
+	args = append(append(args, own...), flags...)
 	args = append(args, "-o", out+string(filepath.Separator), ".")
 	if _, err := b.command(ctx, src.dir, src.env, cmp.Or(src.tool, "go"), args...); err != nil {
 		return "", err

@@ -5,7 +5,9 @@ package subject
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -126,6 +128,45 @@ func TestBuildOnce(t *testing.T) {
 	s.Build = []string{"-ldflags=-s"}
 	if other := mustBuild(t, b, s); other.Path == first.Path {
 		t.Error("flags make no difference")
+	}
+}
+
+// Each layout is another executable of the same program, with the user's own flags of the linker.
+func TestLayout(t *testing.T) {
+	b := newBuilder(t)
+	s := dyno.Subject{
+		Package: tree(t, "go.mod", goMod, "main.go", "package main\n\nvar name = \"plain\"\n\nfunc main() { println(name) }\n"),
+		Build:   []string{"-ldflags=-X main.name=flagged"},
+	}
+	plain := mustBuild(t, b, s)
+	exes := map[string]bool{}
+	for _, layout := range []uint32{0, 3, 5} {
+		s.Layout = layout
+		built := mustBuild(t, b, s)
+		if built.Sum != plain.Sum || !built.Injected {
+			t.Errorf("layout %d: sum %s of the program, want %s; injected %t", layout, built.Sum, plain.Sum, built.Injected)
+		}
+		sum, err := sumOf(built.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exes[sum] = true
+		if said, err := exec.Command(built.Path).CombinedOutput(); err != nil || string(said) != "flagged\n" {
+			t.Errorf("layout %d: it says %q, %v", layout, said, err)
+		}
+	}
+	if len(exes) != 3 {
+		t.Errorf("%d executables of three layouts", len(exes))
+	}
+	for layout := range uint32(fewLayouts + 1) {
+		s.Layout = 10 + layout
+		key := fmt.Sprint("of other blocks ", layout)
+		b.built[key] = &Built{Path: filepath.Join(b.name("bin"), "x")}
+		b.keepLayouts(s, key)
+	}
+	s.Layout = 3
+	if again := mustBuild(t, b, s); !exists(again.Path) {
+		t.Error("an executable that was removed is not built again")
 	}
 }
 

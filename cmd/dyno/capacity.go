@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,7 +94,8 @@ requests of all its steps.`,
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
 	p.PublishedFlags(fs)
-	for _, name := range ofOneRate {
+	fs.Lookup("within").Usage = "most `time` for the search of all settings together (default 3m for each, 5m while its interval is wider than ±10%)"
+	for _, name := range slices.Concat(ofOneRate, ofBeside) {
 		if f := fs.Lookup(name); f != nil {
 			f.Hidden = true
 		}
@@ -104,11 +106,19 @@ requests of all its steps.`,
 // ofOneRate are flags that capacity has only to say that it decides what they say.
 var ofOneRate = []string{"rate", "duration", "requests", "repeat"}
 
+// ofBeside are those that say how settings share the time, which windows do not.
+var ofBeside = []string{"alone", "turn"}
+
 // newSearch checks what is asked for.
 func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*search, error) {
 	for _, name := range ofOneRate {
 		if typed(cmd, name) {
 			return nil, flags.Mistakef("--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", name)
+		}
+	}
+	for _, name := range ofBeside {
+		if typed(cmd, name) {
+			return nil, flags.Mistakef("--%s is for dyno run: each window of capacity has a launch of its own, and nothing beside it", name)
 		}
 	}
 	if e.Load.Command != "" || e.Load.None {

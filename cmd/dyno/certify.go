@@ -47,7 +47,7 @@ const (
 )
 
 // plantedSizes are planted unless said.
-var plantedSizes = []string{"cpu=1%,3%,10%", "memory=10%", "lock=10%"}
+var plantedSizes = []string{"cpu=1%,3%,10%", "memory=10%", "lock=10%", "burn=10%"}
 
 func newCertify() *cobra.Command {
 	var p flags.Set
@@ -66,8 +66,8 @@ otherwise.
     dyno certify ./cmd/server --total 50m --path /search -- -addr '{{.Addr}}'
     dyno certify -f dyno.yaml --within 60s --plant cpu=3% --plant p99=10% --total 1h
 
-In 10m (--total), about 28 such runs fit: 8 of equal settings and 4 of each of 5
-changes. In 50m, 40 and 20 fit (--runs). Runs of equal settings also predict the
+In 10m (--total), about 28 such runs fit: 8 of equal settings and 3 or 4 of each of 6
+changes. In 1h, 40 and 20 fit (--runs). Runs of equal settings also predict the
 detection rate of a change from its size: within some 12 points from 40 runs, 30 from
 8. The rate measured in 20 runs with the change, within some 17 to 23 points, checks
 it. Ctrl-C ends a campaign and keeps the judged runs; --resume adds to them.
@@ -103,6 +103,8 @@ limits), the load, or the mode (side by side, or one after the other) changes.`,
 	c.format.flags(fs, "format of the result: text or json", "text", "json")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
+	fs.Lookup("within").Usage = "most `time` for the compared blocks of a run (default 30s without --repeat)"
+	fs.Lookup("duration").Usage = "length of the measured load, a `time` (default 1s)"
 	return cmd
 }
 

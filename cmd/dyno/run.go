@@ -75,6 +75,9 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 			if err != nil {
 				return err
 			}
+			if o.failWorse && e.GatedBuild() {
+				e.Relink = new(true)
+			}
 			if print {
 				return printPlan(cmd.OutOrStdout(), e)
 			}

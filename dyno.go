@@ -49,7 +49,7 @@ type Experiment struct {
 	Turn   Duration `json:"turn,omitempty"`   // of a setting where subjects run side by side; 0 means DefaultTurn, less for a short load
 	Alone  bool     `json:"alone,omitempty"`  // launches follow one another also where they could run side by side
 
-	// Relink gives each launch of a compared trial an executable with its functions in another order: what differs between
+	// Relink links the executables of each compared block anew, with their functions in another order: what differs between
 	// settings is then their code, not where the linker put it. nil: a run with a gate on builds does.
 	Relink *bool `json:"relink,omitempty"`
 

@@ -86,7 +86,7 @@ func (e *Experiment) Rand(stream uint64) *rand.Rand {
 const (
 	wholeStream  = 0       // the order of all blocks together
 	squareStream = 1 << 32 // and more: the order of a group of blocks
-	layoutStream = 1 << 33 // and more: the order of functions in a trial
+	layoutStream = 1 << 33 // and more: the order of functions in a block
 )
 
 // Order says how trials are ordered, as a report does; "" where there is nothing to order, or for

@@ -135,8 +135,8 @@ func KeptAwake(since string) string {
 	return "CPUs: kept awake by loops of the lowest priority, " + since
 }
 
-// Relinked says in reports that each launch has a layout of its own.
-const Relinked = "layout: each launch has its functions in another order"
+// Relinked says in reports that each block has a layout of its own.
+const Relinked = "layout: each block has its functions in another order"
 
 // turn is how long a turn is, as far as the plan says how long the load is.
 func (e *Experiment) turn() Duration {

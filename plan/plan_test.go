@@ -503,7 +503,7 @@ func TestExamplePlans(t *testing.T) {
 	}
 }
 
-// With relink each compared trial has a layout of its own, which the seed determines; what profiles see is the linker's own.
+// With relink each compared block has a layout of its own, which the seed determines; what profiles see is the linker's own.
 func TestTrialsRelinked(t *testing.T) {
 	const text = "subject: {package: .}\nvary: {rev: [a, b]}\nseed: 7\nrepeat: 6\nprofile: [cpu]\nprofile_repeat: 1\n"
 	trials := func(more string) []dyno.Trial {
@@ -522,8 +522,8 @@ func TestTrialsRelinked(t *testing.T) {
 			layouts[l] = true
 		}
 	}
-	if len(layouts) != 12 {
-		t.Errorf("%d layouts of 12 trials", len(layouts))
+	if len(layouts) != 6 {
+		t.Errorf("%d layouts of 6 blocks", len(layouts))
 	}
 	for _, tr := range trials("") {
 		if tr.Subject.Layout != 0 {

@@ -174,7 +174,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		}
 		fixed := *plain
 		fixed.Warnings = slices.Clone(plain.Warnings)
-		fixed.Warnings.Add(dyno.WarnLayout, "its functions have the same order in all launches, as the linker of %s has no -randlayout (want Go 1.23)", gov)
+		fixed.Warnings.Add(dyno.WarnLayout, "its functions have the same order in all blocks, as the linker of %s has no -randlayout (want Go 1.23)", gov)
 		b.built[key] = &fixed
 		return &fixed, nil
 	}
@@ -202,8 +202,8 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	return built, nil
 }
 
-// fewLayouts is how many executables are kept that differ in their layout alone: that of a launch, and of the one before,
-// which may still run. There may be one of each setting.
+// fewLayouts is how many executables are kept that differ in their layout alone: those of a block and of the one before, of up to
+// 16 settings.
 const fewLayouts = 2 * 16
 
 // keepLayouts notes an executable with a layout, and removes the oldest.

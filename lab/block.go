@@ -68,7 +68,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 		return nil, &notBeside{why: why}
 	}
 	l = l.sharing()
-	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
+	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Resolved().Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
 	if l.CPU != nil && l.Away == 0 {
 		b.ledger, b.known, b.quiet = rests.NewLedger(), &c.known, c.blocks == 1
 		b.rota.Mark = b.ledger.Mark

@@ -474,6 +474,32 @@ func TestBlockOfOpenLoads(t *testing.T) {
 	})
 }
 
+// A short load has the short turns that the plan is said to have.
+func TestBlockOfShortLoads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		e := besideExperiment(1)
+		e.Load = dyno.Load{Rate: dyno.PerSecond(100), Duration: dyno.Duration(1500 * time.Millisecond)}
+		f.lab.Load = func(ctx context.Context, _ string, _ dyno.Load, _ map[string]string, o load.Options) (*load.Record, error) {
+			if err := o.Begin(ctx); err != nil {
+				return nil, err
+			}
+			time.Sleep(15 * 220 * time.Millisecond) // turns of 100 ms, with gaps of 10 ms
+			o.End()
+			return &load.Record{Sent: dyno.Sent{Requests: 100}, Rate: 100}, nil
+		}
+		r := f.run(t.Context(), e)
+		for _, res := range r.results {
+			if res.Err != "" || res.Turns < 15 || res.Turns > 16 {
+				t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
+			}
+		}
+		if said := e.Turns(); r.err != nil || len(r.results) != 2 || !strings.Contains(said, "100ms") {
+			t.Errorf("%v, %d results; it is said: %s", r.err, len(r.results), said)
+		}
+	})
+}
+
 // So is one that then turns out to have no place side by side.
 func TestBlockAnewAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

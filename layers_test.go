@@ -22,6 +22,7 @@ var layers = map[string][]string{
 	"stats":                {},
 	"gctrace":              {},
 	"cgroup":               {},
+	"unwrap":               {},
 	".":                    {"hist"}, // package dyno, the vocabulary
 	"plan":                 {"."},
 	"plan/flags":           {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
@@ -47,7 +48,7 @@ var layers = map[string][]string{
 	"load/requestlog":      {"."},
 	"load/schedule":        {"."},
 	"load/scenario":        {".", "load/http1", "load/internal/texts", "load/traffic", "safe"},
-	"load/traffic":         {".", "safe"},
+	"load/traffic":         {".", "safe", "unwrap"},
 	"probe":                {".", "gctrace"},
 	"probe/goruntime":      {".", "gctrace", "probe", "probe/kernel"},
 	"probe/kernel":         {".", "cgroup", "probe"},
@@ -107,7 +108,7 @@ var layers = map[string][]string{
 	"cmd/dyno/help":        {"."},
 	"cmd/dyno/remote":      {".", "cmd/dyno/progress", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/kube", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"cmd/dyno/progress":    {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "web"},
+	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "unwrap", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

@@ -30,6 +30,7 @@ type Figures struct {
 	capacity float64       // GOMAXPROCS × Span, seconds
 	paced    time.Duration // between starts of collections
 	paces    int64         // how many times that was
+	whole    int64         // collections whose stops are whole ticks of a coarse clock
 }
 
 // A Size is a size in bytes over collections. First, Last and Max are as told.
@@ -70,6 +71,9 @@ func (f *Figures) add(c *Cycle) {
 	f.Collections++
 	if c.Forced {
 		f.Forced++
+	}
+	if c.coarse() {
+		f.whole++
 	}
 	f.Wall += c.Wall()
 	f.CPU += c.CPU()

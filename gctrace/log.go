@@ -30,6 +30,11 @@ type Process struct {
 	Said          float64 // the runtime's own share of time in collections, since the process began; a fraction
 	Timeline      Timeline
 
+	Changes    []Change // of the settings in the middle, at most mostChanges
+	Changed    int      // how many there were
+	LastChange int      // number of the first collection after the last of them; 0 without any
+	goals      goals
+
 	// Began is since when lines tell of the process, counted from its start: 0 if its first
 	// collection is among them.
 	Began              time.Duration
@@ -47,6 +52,7 @@ func (l *Log) Add(c *Cycle) *Process {
 		l.Total.paces += missing + 1
 		p.paces += missing + 1
 	}
+	p.change(c)
 	span := max(0, end-p.lastEnd)
 	for _, f := range []*Figures{&l.Total, &p.Figures} {
 		f.add(c)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/report/benchtable"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/unwrap"
 )
 
 func newCompare() *cobra.Command {
@@ -191,15 +191,11 @@ func compareBenchmarks(cmd *cobra.Command, inputs []benchInput, bo benchstat.Opt
 	}
 	var files []benchstat.File
 	for _, in := range inputs {
-		var r io.Reader = cmd.InOrStdin()
-		if in.path != "-" {
-			f, err := os.Open(in.path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r = f
+		r, err := unwrap.Open(in.path, cmd.InOrStdin())
+		if err != nil {
+			return err
 		}
+		defer r.Close()
 		files = append(files, benchstat.File{Name: in.label, Path: in.path, Reader: r})
 	}
 	t, err := benchstat.Compare(files, bo)

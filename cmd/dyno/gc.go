@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/gclog"
+	"github.com/dynolab/dyno/unwrap"
 )
 
 type gcFlags struct {
@@ -174,11 +175,11 @@ func noCollections(name string) error {
 
 // readTrace reads a file, or standard input where name is "-".
 func readTrace(cmd *cobra.Command, name string, each func(*gctrace.Cycle, []byte)) (gctrace.Text, error) {
-	r, done, err := openLog(cmd, name)
+	r, err := openLog(cmd, name)
 	if err != nil {
 		return gctrace.Text{}, err
 	}
-	defer done()
+	defer r.Close()
 	text, err := gctrace.Read(r, each)
 	if err != nil {
 		return text, fmt.Errorf("read log: %w", err)
@@ -186,18 +187,10 @@ func readTrace(cmd *cobra.Command, name string, each func(*gctrace.Cycle, []byte
 	return text, nil
 }
 
-// openLog opens a file, or standard input where name is "-".
-func openLog(cmd *cobra.Command, name string) (r io.Reader, done func(), err error) {
-	if name == "-" {
-		return cmd.InOrStdin(), func() {}, nil
+// openLog opens what is inside of a file, or of standard input where name is "-", however it is kept.
+func openLog(cmd *cobra.Command, name string) (io.ReadCloser, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory, not a log (consider: %[1]s/trials/0001/gctrace.txt, if it is a run)", name)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		f.Close()
-		return nil, nil, fmt.Errorf("%s is a directory, not a log (consider: %[1]s/trials/0001/gctrace.txt, if it is a run)", name)
-	}
-	return f, func() { f.Close() }, nil
+	return unwrap.Open(name, cmd.InOrStdin())
 }

@@ -219,11 +219,11 @@ func (o *predictFlags) readLog(cmd *cobra.Command, read predict.Options) (*predi
 	if read.Limit != nil {
 		l.Told.Limit = *read.Limit
 	}
-	in, done, err := openLog(cmd, o.gctrace)
+	in, err := openLog(cmd, o.gctrace)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer in.Close()
 	if o.gctrace == "-" {
 		l.Name = "standard input"
 	}

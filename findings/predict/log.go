@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno/analysis/gcmodel"
@@ -48,7 +49,12 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 	s := &Source{Name: l.Name, Log: true, Per: Minute, Notes: []Note{{Kind: NoMemory}}}
 	g := logReader{left: map[NoteKind]int{}}
 	var ws []Window
+	changed := 0
 	for _, p := range order {
+		if p.LastChange > 0 {
+			changed++
+			of[p] = slices.DeleteFunc(of[p], func(c gctrace.Cycle) bool { return c.N < p.LastChange })
+		}
 		if w, ok := g.window(of[p], l.Told); ok {
 			ws = append(ws, Window{Window: w})
 		}
@@ -68,6 +74,9 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 	s.Trials, s.Pooled = []Window{w}, []Window{w}
 	if n := len(order); n > 1 {
 		s.Notes = append(s.Notes, Note{Kind: Processes, N: n})
+	}
+	if changed > 0 {
+		s.Notes = append(s.Notes, Note{Kind: Changed, N: changed})
 	}
 	if lost := int(log.Total.Missing); lost > 0 {
 		s.Notes = append(s.Notes, Note{Kind: Missing, N: lost, Of: lost + int(log.Total.Collections)})

@@ -62,6 +62,7 @@ const (
 	Assumed     NoteKind = "assumed"     // dyno did not launch the service, and takes its setting as Said
 	Implied     NoteKind = "implied"     // the goals of collections look like GOGC=N, not Of
 	Forced      NoteKind = "forced"      // N of Of collections were forced by runtime.GC and are left out
+	Changed     NoteKind = "changed"     // settings changed in the middle of N processes; what came before the last change is left out
 	Periodic    NoteKind = "periodic"    // N of Of began as two minutes were over and are left out
 	Others      NoteKind = "others"      // Said are the other groups of settings
 	Processes   NoteKind = "processes"   // the log is of N processes, put together

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/textproto"
 	"net/url"
@@ -39,9 +40,12 @@ type builder struct {
 	line    int
 	seen    []seen
 	left    map[string]int
-	hidden  int    // headers that may be secret
-	noTime  string // the first line without a time, and what was looked for
-	parts   bool   // some time has a part of a second
+	hidden  int               // headers that may be secret
+	noTime  string            // the first line without a time, and what was looked for
+	odd     string            // the first line that cannot be read
+	columns []string          // of the lines, where the log says what they are
+	hosts   map[string]uint16 // that were asked, by name; 0 is unknown
+	parts   bool              // some time has a part of a second
 
 	distinct []stored
 	ids      map[uint64]uint32 // by hash
@@ -58,6 +62,7 @@ type seen struct {
 	at     int64 // nanoseconds since 1970
 	which  uint32
 	status uint16
+	host   uint16
 }
 
 // A table numbers texts from 0, which is "".
@@ -81,7 +86,7 @@ func (t *table) number(text string) (n uint32, known bool) {
 func newBuilder(secrets bool) *builder {
 	return &builder{
 		secrets: secrets, left: map[string]int{}, seed: maphash.MakeSeed(),
-		ids: map[uint64]uint32{}, headers: newTable(), names: map[string]bool{}, sets: [][]Header{nil}, bodies: newTable(),
+		ids: map[uint64]uint32{}, headers: newTable(), names: map[string]bool{}, hosts: map[string]uint16{}, sets: [][]Header{nil}, bodies: newTable(),
 	}
 }
 
@@ -125,8 +130,50 @@ func (b *builder) add(at time.Time, took time.Duration, q Request, status int, h
 	b.parts = b.parts || at.Nanosecond() != 0
 	body, _ := b.bodies.number(q.Body)
 	which := b.intern(stored{q.Target, headers, body, unique.Make(q.Method)})
-	b.seen = append(b.seen, seen{at.Add(-took).UnixNano(), which, uint16(status)})
+	b.seen = append(b.seen, seen{at.Add(-took).UnixNano(), which, uint16(status), 0})
 	return len(b.seen) - 1, nil
+}
+
+// hostNumber returns the number of a host that was asked, 0 if it is unknown or one of too many. A port that is the scheme's own makes no other host.
+func (b *builder) hostNumber(host string) uint16 {
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":443"))
+	if host == "" || b.hosts[host] == 0 && len(b.hosts) >= math.MaxUint16 {
+		return 0
+	}
+	if b.hosts[host] == 0 {
+		b.hosts[strings.Clone(host)] = uint16(len(b.hosts) + 1)
+	}
+	return b.hosts[host]
+}
+
+// oneHost leaves out the requests of other hosts than the one that was asked most often, as the load is of one service. Requests of which the
+// host is unknown stay.
+func (b *builder) oneHost() {
+	if len(b.hosts) < 2 {
+		return
+	}
+	counts := make([]int, len(b.hosts)+1)
+	for _, s := range b.seen {
+		counts[s.host]++
+	}
+	kept := ""
+	for h, n := range b.hosts {
+		if k := b.hosts[kept]; k == 0 || counts[n] > counts[k] || counts[n] == counts[k] && h < kept {
+			kept = h
+		}
+	}
+	before := len(b.seen)
+	b.seen = slices.DeleteFunc(b.seen, func(s seen) bool { return s.host != 0 && s.host != b.hosts[kept] })
+	if n := before - len(b.seen); n > 0 {
+		b.left[fmt.Sprintf(otherHost, kept)] += n
+	}
+}
+
+// example keeps the first line that cannot be read, for the message.
+func (b *builder) example(line string) {
+	if b.odd == "" {
+		b.odd = fmt.Sprintf("line %d: %q", b.line, line[:min(len(line), 200)])
+	}
 }
 
 // intern returns the place of a request in distinct.
@@ -241,6 +288,7 @@ func (b *builder) finish() (*Recording, error) {
 	if len(b.seen) == 0 {
 		return nil, b.empty()
 	}
+	b.oneHost()
 	b.ids, b.headers, b.bodies.ids = nil, table{}, nil
 	byTime := func(x, y seen) int { return cmp.Compare(x.at, y.at) }
 	slices.SortStableFunc(b.seen, byTime)
@@ -297,7 +345,11 @@ func (b *builder) empty() error {
 	case b.noTime != "":
 		return errors.New(b.noTime)
 	case len(left) > 0:
-		return fmt.Errorf("no request in it can be sent again; left out: %s (want an access log in the common or combined format or with a JSON object a line, a HAR file, or GoReplay's .gor)", strings.Join(left, ", "))
+		what := ""
+		if b.odd != "" {
+			what = "; " + b.odd
+		}
+		return fmt.Errorf("no request in it can be sent again; left out: %s%s (want an access log whose lines have a request such as GET /path and a time, or a JSON object with them, a HAR file, or GoReplay's .gor)", strings.Join(left, ", "), what)
 	}
 	return errors.New("it is empty")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ const (
 	mostPayload = 64 << 20 // bytes
 	mostPending = 100_000  // requests whose answers may follow
 )
+
+// anotherRequest matches a request inside of a body: the line of monkeys between them is missing.
+var anotherRequest = regexp.MustCompile(`(?m)^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \S+ HTTP/1\.[01]\r?$`)
 
 // gor reads a file of GoReplay's.
 func (b *builder) gor(in *bufio.Reader) error {
@@ -89,7 +93,8 @@ func (b *builder) payload(stamp string, text []byte) (int, error) {
 		b.leave(noTime)
 		return -1, nil
 	}
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	in := bufio.NewReader(bytes.NewReader(text))
+	r, err := http.ReadRequest(in)
 	if err != nil || !isMethod(r.Method) {
 		b.leave("payloads that cannot be read")
 		return -1, nil
@@ -97,6 +102,10 @@ func (b *builder) payload(stamp string, text []byte) (int, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		b.leave(fmt.Sprintf(noBody, r.Method))
+		return -1, nil
+	}
+	if behind, _ := io.ReadAll(in); len(bytes.TrimSpace(behind)) > 0 || anotherRequest.Match(body) {
+		b.leave("payloads with more than one request")
 		return -1, nil
 	}
 	why := whyNot(r.Method, r.RequestURI, 0, true)

@@ -23,7 +23,7 @@ type entry struct {
 		Method   string   `json:"method"`
 		URL      string   `json:"url"`
 		Headers  []Header `json:"headers"`
-		BodySize int      `json:"bodySize"`
+		BodySize any      `json:"bodySize"` // a number, but for some tools a text
 		PostData *struct {
 			Text     string   `json:"text"`
 			Encoding string   `json:"encoding"`
@@ -34,6 +34,7 @@ type entry struct {
 		Status int `json:"status"`
 	} `json:"response"`
 
+	odd    bool // it is not as entries are
 	origin string
 	at     time.Time
 	body   string
@@ -96,10 +97,12 @@ func entries(d *json.Decoder, each func(*entry)) error {
 					}
 					continue
 				}
-				e := new(entry)
-				if err := d.Decode(e); err != nil {
+				var text json.RawMessage
+				if err := d.Decode(&text); err != nil {
 					return err
 				}
+				e := new(entry)
+				e.odd = json.Unmarshal(text, e) != nil
 				each(e)
 			}
 			if _, err := d.Token(); err != nil {
@@ -118,10 +121,18 @@ func entries(d *json.Decoder, each func(*entry)) error {
 	}
 }
 
+// sends reports whether the request is said to have a body.
+func (e *entry) sends() bool {
+	n, err := strconv.ParseFloat(fmt.Sprint(e.Request.BodySize), 64)
+	return err == nil && n > 0
+}
+
 // read finds why an entry cannot be sent again, "" if it can.
 func (e *entry) read() string {
 	u, err := url.Parse(e.Request.URL)
 	switch {
+	case e.odd:
+		return "entries that cannot be read"
 	case err != nil:
 		return badTarget
 	case u.Scheme == "ws" || u.Scheme == "wss" || e.Type == "websocket" || e.Messages != nil:
@@ -153,7 +164,7 @@ func (e *entry) read() string {
 		n, _ := strconv.Atoi(h.Value)
 		return strings.EqualFold(h.Name, "Content-Length") && n > 0
 	}
-	if e.body == "" && (e.Request.BodySize > 0 || slices.ContainsFunc(e.Request.Headers, sent)) {
+	if e.body == "" && (e.sends() || slices.ContainsFunc(e.Request.Headers, sent)) {
 		return fmt.Sprintf(noBody, e.Request.Method)
 	}
 	return whyNot(e.Request.Method, u.Path, e.Response.Status, true)

@@ -9,65 +9,6 @@ import (
 	"time"
 )
 
-// commonTime is how the common log format has a time: whole seconds.
-const commonTime = "02/Jan/2006:15:04:05 -0700"
-
-// common reads a line of the common or combined log format, of which httpd's documentation says
-// more (https://httpd.apache.org/docs/current/logs.html). What stands before the time does not matter.
-func (b *builder) common(text []byte) error {
-	line := string(text)
-	_, rest, ok := strings.Cut(line, "[")
-	stamp, rest, ok2 := strings.Cut(rest, "]")
-	if !ok || !ok2 {
-		b.leave(unreadable)
-		return nil
-	}
-	request, rest, ok := quoted(rest)
-	method, target, known := requestLine(request)
-	switch {
-	case !ok:
-		b.leave(unreadable)
-		return nil
-	case !known: // "-", or what a client sent to a port that is not its
-		b.leave(noRequest)
-		return nil
-	}
-	fields := strings.Fields(rest)
-	status := 0
-	if len(fields) > 0 {
-		status, _ = strconv.Atoi(fields[0])
-	}
-	at, err := time.Parse(commonTime, stamp)
-	if err != nil {
-		b.timeless("[" + commonTime + "]")
-		return nil
-	}
-	var headers []Header
-	if referer, rest, ok := quoted(rest); ok {
-		if agent, _, ok := quoted(rest); ok { // combined
-			for _, h := range []Header{{"Referer", referer}, {"User-Agent", agent}} {
-				if h.Value != "" && h.Value != "-" {
-					headers = append(headers, h)
-				}
-			}
-		}
-	}
-	return b.logged(at, 0, Request{Method: method, Target: target}, status, headers)
-}
-
-// logged adds a request of a log, which has no bodies.
-func (b *builder) logged(at time.Time, took time.Duration, q Request, status int, headers []Header) error {
-	if why := whyNot(q.Method, q.Target, status, false); why != "" {
-		b.leave(why)
-		return nil
-	}
-	if status < 0 || status > 999 {
-		status = 0
-	}
-	_, err := b.add(at, took, q, status, b.keep(headers))
-	return err
-}
-
 // quoted returns the first text in quotes, in which servers escape bytes, and what follows.
 func quoted(s string) (text, rest string, ok bool) {
 	_, s, ok = strings.Cut(s, `"`)
@@ -131,6 +72,7 @@ var (
 	methodNames = []string{"request.method", "method", "request_method", "RequestMethod", "requestMethod", "httpRequest.requestMethod", "http.request.method", "http.method", "http_method", "httpMethod", "req.method", "verb"}
 	targetNames = []string{"request.uri", "request_uri", "requestURI", "RequestURI", "RequestPath", "httpRequest.requestUrl", "requestUrl", "url.original", "uri", "http.target", "http.url", "req.url", "request.url", "request.path", "url.path", "path", "url", "request_path", "target"}
 	queryNames  = []string{"args", "query", "query_string", "RawQuery", "url.query"}
+	hostNames   = []string{"request.host", "RequestHost", "authority", ":authority", "http_host", "vhost", "req.headers.host", "req.host", "http.host", "url.domain", "host"}
 	statusNames = []string{"status", "DownstreamStatus", "status_code", "statusCode", "response_code", "httpRequest.status", "http.response.status_code", "http.status_code", "response.status", "res.statusCode", "code"}
 )
 
@@ -174,49 +116,51 @@ func text(v json.RawMessage) string {
 	return string(v)
 }
 
-// json reads a line with a JSON object.
-func (b *builder) json(line []byte) error {
-	var o object
-	if json.Unmarshal(line, &o) != nil {
-		b.leave(unreadable)
-		return nil
-	}
+// readObject reads a JSON object.
+func readObject(line []byte) (o object, ok bool) {
+	return o, json.Unmarshal(line, &o) == nil
+}
+
+// record reads an object with the fields of a request.
+func (o object) record() (r record, kind found) {
 	var headers struct {
 		Request struct {
-			Method, URI string
-			Headers     map[string][]string
+			Method, URI, Host string
+			Headers           map[string][]string
 		}
 	}
 	caddy := bytes.HasPrefix(o["request"], []byte("{"))
 	if caddy {
-		_ = json.Unmarshal(line, &headers) // what is not Caddy's is empty
+		_ = json.Unmarshal(o["request"], &headers.Request) // what is not Caddy's is empty
 	}
-	method, target, known := requestLine(text(o.get("request"))) // nginx's $request
+	r.fields = true
+	var known bool
+	r.method, r.target, known = requestLine(text(o.get("request"))) // nginx's $request
 	if !known {
-		if method, target = headers.Request.Method, headers.Request.URI; method == "" || target == "" {
-			method, target = strings.ToUpper(text(o.find(methodNames))), text(o.find(targetNames))
+		if r.method, r.target = headers.Request.Method, headers.Request.URI; r.method == "" || r.target == "" {
+			r.method, r.target = strings.ToUpper(text(o.find(methodNames))), text(o.find(targetNames))
 		}
-		if query := text(o.find(queryNames)); query != "" && query != "-" && query != "null" && !strings.Contains(target, "?") {
-			target += "?" + strings.TrimPrefix(query, "?")
+		if query := text(o.find(queryNames)); query != "" && query != "-" && query != "null" && !strings.Contains(r.target, "?") {
+			r.target += "?" + strings.TrimPrefix(query, "?")
 		}
 	}
-	if !isMethod(method) || target == "" {
-		b.leave(noRequest)
-		return nil
+	if !isMethod(r.method) || r.target == "" {
+		return r, notOne
 	}
-	at, ok := parseTime(text(o.find(timeNames)))
-	if !ok {
-		b.timeless(`"ts" or "time": seconds since 1970 or 2006-01-02T15:04:05.999Z`)
-		return nil
+	r.status, _ = strconv.Atoi(text(o.find(statusNames)))
+	if r.host = text(o.find(hostNames)); !isHost(r.host) {
+		r.host = ""
 	}
-	status, _ := strconv.Atoi(text(o.find(statusNames)))
-	var all []Header
 	for name, values := range headers.Request.Headers {
 		for _, v := range values {
-			all = append(all, Header{name, v})
+			r.headers = append(r.headers, Header{name, v})
 		}
 	}
-	return b.logged(at, o.took(caddy), Request{Method: method, Target: target}, status, all)
+	r.took = o.took(caddy)
+	if r.at, known = parseTime(text(o.find(timeNames))); !known {
+		return r, noInstant
+	}
+	return r, whole
 }
 
 // took is how long a request took where the line's time is that of its end, 0 if that is not known: those that took long
@@ -224,11 +168,25 @@ func (b *builder) json(line []byte) error {
 func (o object) took(caddy bool) time.Duration {
 	switch {
 	case caddy && o["ts"] != nil && o["duration"] != nil:
-		return seconds(text(o["duration"]))
+		return caddyDuration(text(o["duration"]))
 	case o["msec"] != nil && o["request_time"] != nil: // of nginx, $msec is the time of the log
 		return seconds(text(o["request_time"]))
 	}
 	return 0
+}
+
+// caddyDuration reads a duration as Caddy writes it (duration_format): seconds with a fraction, a text, or whole milliseconds or
+// nanoseconds, of which only the size tells which they are.
+func caddyDuration(s string) time.Duration {
+	const leastNano = 100_000
+	n, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case err != nil:
+		return seconds(s)
+	case n < leastNano:
+		return time.Duration(n) * time.Millisecond
+	}
+	return seconds(strconv.FormatFloat(float64(n)/1e9, 'f', 9, 64))
 }
 
 // seconds reads a number of seconds, or a duration as Go writes it.
@@ -243,7 +201,8 @@ func seconds(s string) time.Duration {
 	return d
 }
 
-var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700", commonTime, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006/01/02 15:04:05"}
+var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700", commonTime, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006/01/02 15:04:05",
+	"02/Jan/2006:15:04:05", "Mon Jan _2 15:04:05 2006", "02/Jan/2006 15:04:05", "2006-01-02 15:04:05 Z0700"}
 
 // parseTime reads a time as a text, or as a number since 1970 whose size tells the unit.
 func parseTime(s string) (time.Time, bool) {
@@ -252,6 +211,9 @@ func parseTime(s string) (time.Time, bool) {
 	}
 	if '0' <= s[0] && s[0] <= '9' && !strings.ContainsAny(s, "-:/") {
 		return sinceEpoch(s)
+	}
+	if i := strings.IndexByte(s, ','); i > 0 { // as Python and log4j write a fraction
+		s = s[:i] + "." + s[i+1:]
 	}
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, s); err == nil {

@@ -5,7 +5,7 @@ package traffic
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/safe"
+	"github.com/dynolab/dyno/unwrap"
 )
 
 // A Request is what was asked of a service, without what the connection decides.
@@ -160,40 +161,55 @@ func read(k key) (*Recording, error) {
 }
 
 var (
-	looksHAR = regexp.MustCompile(`^\s*\{\s*"log"\s*:\s*\{`)
-	looksGor = regexp.MustCompile(`^[1-3] \S+ [0-9]+[^\n]*\r?\n`)
+	looksHAR   = regexp.MustCompile(`^\s*\{\s*"log"\s*:\s*\{`)
+	looksArray = regexp.MustCompile(`^\s*\[\s*\{`)
+	looksGor   = regexp.MustCompile(`^[1-3] \S+ [0-9]+[^\n]*\r?\n`)
 )
 
 const peeked = 4 << 10 // bytes that tell the format
 
 // read reads a recording of any format, which its beginning tells.
 func (b *builder) read(r io.Reader) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	begin, _ := in.Peek(2)
-	if bytes.Equal(begin, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return fmt.Errorf("it is no gzip file: %w", err)
-		}
-		in = bufio.NewReaderSize(z, 1<<16)
+	in, err := unwrap.Text(r)
+	if err != nil {
+		return err
 	}
 	begin, err := in.Peek(peeked)
 	if err != nil && err != io.EOF {
 		return err
-	}
-	if mark := []byte("\ufeff"); bytes.HasPrefix(begin, mark) {
-		in.Discard(len(mark))
-		begin = begin[len(mark):]
 	}
 	switch {
 	case looksHAR.Match(begin):
 		return b.har(in)
 	case looksGor.Match(begin):
 		return b.gor(in)
-	case bytes.HasPrefix(bytes.TrimSpace(begin), []byte("{")):
-		return b.lines(in, b.json)
+	case looksArray.Match(begin):
+		return b.array(in)
 	}
-	return b.lines(in, b.common)
+	return b.lines(in, b.logLine)
+}
+
+// array reads a JSON array with an object for each request, as gcloud writes it.
+func (b *builder) array(in io.Reader) error {
+	d := json.NewDecoder(in)
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		var line json.RawMessage
+		if err := d.Decode(&line); err != nil {
+			return fmt.Errorf("it is no JSON array: %w", err)
+		}
+		b.line++
+		if len(line) == 0 || line[0] != '{' {
+			b.leave(unreadable)
+			continue
+		}
+		if err := b.logLine(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const mostLine = 1 << 20 // bytes

@@ -188,7 +188,7 @@ func TestWrittenIsRead(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "it is empty"},
-		{"a\nb\n", "no request in it can be sent again; left out: 2 lines that cannot be read (want an access log"},
+		{"a\nb\n", "no request in it can be sent again; left out: 2 lines that cannot be read; line 1: \"a\" (want an access log"},
 		{`{"method":"GET","path":"/"}` + "\n", `line 1: no time in it (want for example "ts"`},
 		{`x - - [yesterday] "GET / HTTP/1.1" 200 5` + "\n", "line 1: no time in it (want for example [02/Jan/2006:15:04:05 -0700])"},
 		{`{"log": {"entries": [{]}}`, "it is no HAR file"},

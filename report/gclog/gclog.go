@@ -267,6 +267,19 @@ func (s *gcLog) processes() {
 	}
 }
 
+// changed says what changed in the middle of a process.
+func changed(c gctrace.Change) string {
+	at := layout.ScaleOf("-sec", c.At.Seconds()).With(c.At.Seconds())
+	if c.Procs {
+		return fmt.Sprintf("GOMAXPROCS changed from %.0f to %.0f at %s (collection %d)", c.From, c.To, at, c.N)
+	}
+	text := fmt.Sprintf("from %s on (collection %d), goals no longer follow GOGC=%.0f", at, c.N, c.From)
+	if c.To > 0 {
+		return text + fmt.Sprintf(", but GOGC=%.0f, or a memory limit", c.To)
+	}
+	return text + ": another GOGC, or a memory limit"
+}
+
 // warn writes what is doubtful of a log, under a heading.
 func warn(b *strings.Builder, heading string, l *gctrace.Log, width int) {
 	var ws []string
@@ -275,6 +288,21 @@ func warn(b *strings.Builder, heading string, l *gctrace.Log, width int) {
 	}
 	if n := int(l.Text.Lost); n > 0 {
 		ws = append(ws, layout.Count(n, "line")+" could not be read reliably because of other log text; not counted")
+	}
+	if l.Total.Coarse() {
+		ws = append(ws, "the clock of this system counts in milliseconds: stops and CPU times of less are 0 or 1 ms in it, and their sums are rough")
+	}
+	for i, p := range l.Processes {
+		of := ""
+		if len(l.Processes) > 1 {
+			of = fmt.Sprintf("process %d: ", i+1)
+		}
+		for _, c := range p.Changes {
+			ws = append(ws, of+changed(c)+"; the figures mix the collections before and after it")
+		}
+		if n := p.Changed - len(p.Changes); n > 0 {
+			ws = append(ws, fmt.Sprintf("%sthe settings changed %d more times", of, n))
+		}
 	}
 	if l.Total.Collections < 3 {
 		ws = append(ws, "too few collections: the ends of the log distort the figures")

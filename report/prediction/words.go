@@ -123,6 +123,8 @@ func note(f *predict.Forecast, n *predict.Note) string {
 		return fmt.Sprintf("Not included: %s (consider: --group).", layout.Clean(words.List(n.Said)))
 	case predict.Processes:
 		return fmt.Sprintf("The log has %d processes; they are combined.", n.N)
+	case predict.Changed:
+		return fmt.Sprintf("GOMAXPROCS, GOGC or the memory limit changed in the middle of %s; only what came after the last change is used.", layout.Count(n.N, "process"))
 	case predict.Unread:
 		return fmt.Sprintf("Trial %d is left out: %v.", n.Trial, n.Err)
 	case predict.Uncollected:

@@ -1,0 +1,321 @@
+package traffic
+
+import (
+	"bytes"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/unwrap"
+)
+
+// A record is what a line of a log says of a request. What is unknown is zero.
+type record struct {
+	at      time.Time
+	took    time.Duration // if at is when the request ended
+	method  string
+	target  string
+	status  int
+	host    string
+	headers []Header
+	fields  bool // it is of fields with names
+}
+
+// A found is what kind of line there is if it has no request that can be sent.
+type found int
+
+const (
+	whole     found = iota
+	nothing         // it is not as lines of a log are
+	notOne          // no request, or what a client sent to a port that is not its
+	noInstant       // a request without a time
+)
+
+// deepest is how often a line may be inside of another, as a service's JSON is in that of its container.
+const deepest = 4
+
+// logLine reads a line of a log of any format. Each line is looked at by itself: logs of services have banners, and messages between
+// their requests.
+func (b *builder) logLine(line []byte) error {
+	var outer time.Time // of what the line is inside of
+	inside := false     // of an object
+	for range deepest {
+		if line[0] == '{' {
+			o, ok := readObject(line)
+			if !ok {
+				break
+			}
+			r, kind := o.record()
+			if kind == whole || kind == noInstant {
+				return b.logged(r, kind, outer)
+			}
+			inner, ok := unwrap.Message(line)
+			if inner = bytes.TrimSpace(inner); !ok || len(inner) == 0 {
+				b.leave(noRequest)
+				return nil
+			}
+			if at, ok := parseTime(text(o.find(timeNames))); ok {
+				outer = at
+			}
+			line, inside = inner, true
+			continue
+		}
+		at, inner := prefix(line)
+		if len(inner) == len(line) {
+			break
+		}
+		if !at.IsZero() {
+			outer = at
+		}
+		line = inner
+	}
+	r, kind := b.textLine(string(line))
+	switch {
+	case kind == nothing && inside: // a message
+		kind = notOne
+	case kind == nothing:
+		b.example(string(line))
+	}
+	return b.logged(r, kind, outer)
+}
+
+// logged adds a request of a log, which has no bodies.
+func (b *builder) logged(r record, kind found, outer time.Time) error {
+	if r.at.IsZero() && kind == noInstant {
+		r.at, kind = outer, whole
+	}
+	switch {
+	case kind == nothing:
+		b.leave(unreadable)
+		return nil
+	case kind == notOne:
+		b.leave(noRequest)
+		return nil
+	case r.at.IsZero():
+		want := "[" + commonTime + "]"
+		if r.fields {
+			want = `"ts" or "time": seconds since 1970 or 2006-01-02T15:04:05.999Z`
+		}
+		b.timeless(want)
+		return nil
+	}
+	if why := whyNot(r.method, r.target, r.status, false); why != "" {
+		b.leave(why)
+		return nil
+	}
+	if r.status < 0 || r.status > 999 {
+		r.status = 0
+	}
+	i, err := b.add(r.at, r.took, Request{Method: r.method, Target: r.target}, r.status, b.keep(r.headers))
+	if i >= 0 {
+		if r.host == "" && !strings.HasPrefix(r.target, "/") {
+			if u, err := url.Parse(r.target); err == nil {
+				r.host = u.Host
+			}
+		}
+		b.seen[i].host = b.hostNumber(r.host)
+	}
+	return err
+}
+
+// prefix is what comes before the text of a program in the log of a container runtime (CRI: "2026-11-26T10:00:00.123456789Z stderr F ")
+// or of syslog (RFC 5424: "<14>1 2026-11-26T10:00:00Z host app 12 - - "; RFC 3164: "<14>Nov 26 10:00:00 host app[12]: ").
+// It returns the time in it, zero if that has no year, and what follows; all of the line if there is no such prefix.
+func prefix(line []byte) (at time.Time, rest []byte) {
+	rest = line
+	if bytes.HasPrefix(line, []byte("<")) {
+		if end := bytes.IndexByte(line[:min(len(line), 6)], '>'); end > 0 {
+			rest = line[end+1:]
+		}
+	}
+	fields := bytes.SplitN(rest, []byte(" "), 8)
+	stamp := func(i int) (at time.Time, ok bool) {
+		if i >= len(fields) || len(fields[i]) < len("2006-01-02T15:04:05Z") {
+			return at, false
+		}
+		at, err := time.Parse(time.RFC3339Nano, string(fields[i]))
+		return at, err == nil
+	}
+	switch at, ok := stamp(0); {
+	case ok && len(fields) > 3 && (string(fields[1]) == "stdout" || string(fields[1]) == "stderr") && (string(fields[2]) == "F" || string(fields[2]) == "P"):
+		return at, after(rest, 3)
+	case ok && len(rest) < len(line): // RFC 3164 with a time as RFC 3339 has it
+		return at, afterTag(rest, 1, line)
+	}
+	if at, ok := stamp(1); ok && len(rest) < len(line) && string(fields[0]) == "1" && len(fields) > 7 { // RFC 5424
+		text := after(rest, 6)
+		if bytes.HasPrefix(text, []byte("- ")) {
+			return at, text[2:]
+		}
+		if end := bytes.Index(text, []byte("] ")); text[0] == '[' && end > 0 {
+			return at, text[end+2:]
+		}
+		return at, line
+	}
+	if _, err := time.Parse("Jan _2 15:04:05", string(rest[:min(len(rest), 15)])); err == nil {
+		return time.Time{}, afterTag(rest, len(bytes.Fields(rest[:15])), line)
+	}
+	return time.Time{}, line
+}
+
+// after is what follows a number of fields, each with one space or more behind it.
+func after(line []byte, fields int) []byte {
+	for range fields {
+		i := bytes.IndexByte(line, ' ')
+		if i < 0 {
+			return nil
+		}
+		line = bytes.TrimLeft(line[i:], " ")
+	}
+	return line
+}
+
+// afterTag is what follows the host and the tag "app[12]: " of a syslog line, after some fields of a time; else the line.
+func afterTag(rest []byte, fields int, line []byte) []byte {
+	text := after(rest, fields+1)
+	tag, inner, ok := bytes.Cut(text, []byte(": "))
+	if !ok || len(inner) == 0 || bytes.ContainsAny(tag, " \"") {
+		return line
+	}
+	return bytes.TrimLeft(inner, " ")
+}
+
+// textLine reads a line of text: by its columns if the log has said what they are, as the common log format, or by what its parts are.
+func (b *builder) textLine(line string) (record, found) {
+	if strings.HasPrefix(line, "#") {
+		if names, ok := strings.CutPrefix(line, "#Fields:"); ok {
+			b.columns = strings.Fields(names)
+		}
+		return record{}, notOne
+	}
+	if b.columns != nil {
+		return columned(b.columns, line)
+	}
+	if r, ok := common(line); ok {
+		return r, whole
+	}
+	if r, ok := pairs(line); ok {
+		return r.record()
+	}
+	return anyhow(line)
+}
+
+// commonTime is how the common log format has a time: whole seconds.
+const commonTime = "02/Jan/2006:15:04:05 -0700"
+
+// common reads a line of the common or combined log format, of which httpd's documentation says
+// more (https://httpd.apache.org/docs/current/logs.html). Before the time there may be the host that was asked, or more.
+func common(line string) (r record, ok bool) {
+	rest := line
+	for r.at.IsZero() { // an address may be in brackets, too
+		var stamp string
+		if _, rest, ok = strings.Cut(rest, "["); !ok {
+			return r, false
+		}
+		if stamp, rest, ok = strings.Cut(rest, "]"); !ok {
+			return r, false
+		}
+		if len(stamp) >= len(commonTime) {
+			r.at, _ = time.Parse(commonTime, stamp)
+		}
+	}
+	before := line[:len(line)-len(rest)]
+	request, rest, ok := quoted(rest)
+	if !ok {
+		return r, false
+	}
+	if r.method, r.target, ok = requestLine(request); !ok {
+		return r, false
+	}
+	if first, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " "); len(first) == 3 {
+		r.status, _ = strconv.Atoi(first)
+	}
+	if strings.Count(before, " ") > 4 { // with the offset of the time there are 4
+		r.host = virtualHost(strings.Fields(before))
+	}
+	if referer, rest, ok := quoted(rest); ok {
+		if agent, _, ok := quoted(rest); ok { // combined
+			r.headers = headersOf(referer, agent)
+		}
+	}
+	return r, true
+}
+
+func headersOf(referer, agent string) (headers []Header) {
+	for _, h := range []Header{{"Referer", referer}, {"User-Agent", agent}} {
+		if h.Value != "" && h.Value != "-" {
+			headers = append(headers, h)
+		}
+	}
+	return headers
+}
+
+// virtualHost is the host that was asked, if it comes before the client's address.
+func virtualHost(before []string) string {
+	if len(before) < 2 || !isHost(before[0]) {
+		return ""
+	}
+	if _, err := netip.ParseAddr(strings.Trim(before[1], "[]")); err != nil {
+		return ""
+	}
+	return before[0]
+}
+
+// isHost reports whether a text is the name of a host, with or without a port, and no address.
+func isHost(s string) bool {
+	name, port, _ := strings.Cut(s, ":")
+	if _, err := strconv.ParseUint("0"+port, 10, 32); err != nil || !strings.ContainsRune(name, '.') && port == "" && name != "localhost" {
+		return false
+	}
+	letter := false
+	for _, c := range name {
+		switch {
+		case 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z':
+			letter = true
+		case '0' <= c && c <= '9' || c == '.' || c == '-':
+		default:
+			return false
+		}
+	}
+	return letter
+}
+
+// columned reads a line of the W3C's extended log file format, which names its columns (https://www.w3.org/TR/WD-logfile.html): IIS, CloudFront.
+func columned(names []string, line string) (record, found) {
+	values := strings.Split(line, "\t")
+	if len(values) < 2 {
+		values = strings.Fields(line)
+	}
+	if len(values) < len(names) {
+		return record{}, nothing
+	}
+	get := func(name string) string {
+		i := slices.Index(names, name)
+		if i < 0 || values[i] == "-" {
+			return ""
+		}
+		return values[i]
+	}
+	r := record{method: get("cs-method"), target: get("cs-uri-stem"), host: get("x-host-header")}
+	if !isMethod(r.method) || r.target == "" {
+		return r, notOne
+	}
+	if query := get("cs-uri-query"); query != "" {
+		r.target += "?" + query
+	}
+	r.status, _ = strconv.Atoi(get("sc-status"))
+	if agent, err := unescapeQuery(get("cs(User-Agent)")); err == nil {
+		r.headers = headersOf(get("cs(Referer)"), agent)
+	}
+	if get("x-edge-location") != "" { // CloudFront: the time is that of the end
+		r.took = seconds(get("time-taken"))
+	}
+	var ok bool
+	if r.at, ok = parseTime(get("date") + " " + get("time")); !ok {
+		return r, noInstant
+	}
+	return r, whole
+}

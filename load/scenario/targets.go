@@ -77,6 +77,9 @@ func (p *targets) parse(data []byte) error {
 // may follow.
 func (p *targets) plain(line string, open bool) (stillOpen bool, err error) {
 	words := strings.Fields(line)
+	if len(words) == 3 && isMethod(words[0]) && strings.HasPrefix(words[2], "HTTP/") { // as copied from a capture
+		words = words[:2]
+	}
 	switch {
 	case line == "":
 		return false, nil
@@ -111,7 +114,7 @@ func (p *targets) json(line string, _ bool) (bool, error) {
 	d := json.NewDecoder(strings.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
-		return false, fmt.Errorf("bad target: %w (want a JSON object with method, url, body in base64, and header)", err)
+		return false, fmt.Errorf("bad target: %w (want a JSON object with method, url, body in base64, and header; vegeta ignores other keys, dyno does not)", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return false, errors.New("more than one JSON object on the line")

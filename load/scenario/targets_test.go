@@ -62,6 +62,7 @@ func TestReadTargets(t *testing.T) {
 		{"GET /a{{.n}}?q={{uuid}}&r=%7B%7B\nX: {{.client}}\n\nGET //b\nGET http://[::1]:80/%2f/\n", "http://[::1]:80",
 			[]string{"GET /a%7B%7B.n%7D%7D?q={{uuid}}&r=%7B%7B|X: {{.client}}", "GET //b", "GET /%2f/"}},
 		{"\ufeffGET /", "", []string{"GET /"}},
+		{"GET http://127.0.0.1:9/a HTTP/1.1\nHost: x\nAccept: */*\n\nPOST /b HTTP/2\n", "http://127.0.0.1:9", []string{"GET /a|Accept: */*|Host: x", "POST /b"}},
 
 		{`{"method":"GET","url":"http://goku/a","body":"UHVuY2ghAP97e3t7Lm59fQ==","header":{"Content-Type":["text/plain"],"A":["1","2"],"B":[]}}` +
 			"\r\n\n" + ` {"url":"/b","method":"POST"}`, "http://goku",
@@ -117,8 +118,8 @@ func TestTargetMistakes(t *testing.T) {
 		{`{"method":"GET"}`, `t:1: bad URL "": empty url ` + like},
 		{`{"method":"GET","url":"/a b"}`, `t:1: bad URL "/a b": it has a space ` + like},
 		{`{"method":"GET /","url":"/a"}`, `t:1: bad method "GET /" (want for example GET)`},
-		{`{"method":"GET","url":"/"}` + "\n" + `{"method":"GET","url":"/","body":"a b"}`, "t:2: bad target: illegal base64 data at input byte 1 (want a JSON object with method, url, body in base64, and header)"},
-		{`{"method":"GET","url":"/","headers":{}}`, `t:1: bad target: json: unknown field "headers" (want a JSON object with method, url, body in base64, and header)`},
+		{`{"method":"GET","url":"/"}` + "\n" + `{"method":"GET","url":"/","body":"a b"}`, "t:2: bad target: illegal base64 data at input byte 1 (want a JSON object with method, url, body in base64, and header; vegeta ignores other keys, dyno does not)"},
+		{`{"method":"GET","url":"/","headers":{}}`, `t:1: bad target: json: unknown field "headers" (want a JSON object with method, url, body in base64, and header; vegeta ignores other keys, dyno does not)`},
 		{`{"method":"GET","url":"/","header":{"A":["b\r\nC: d"]}}`, `t:1: bad header "A: b\r\nC: d" (want NAME: VALUE)`},
 		{`{"method":"GET","url":"/"} {}`, "t:1: more than one JSON object on the line"},
 		{`{"method":"GET","url":"http://a"}` + "\n" + `{"method":"GET","url":"http://b"}`, "t:2: http://b is not http://a of line 1: a load goes to one service"},

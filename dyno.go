@@ -113,12 +113,17 @@ type Subject struct {
 	NoInject     Not               `json:"inject,omitzero"`         // no probe is injected; the plan says inject: false
 	Dir          string            `json:"dir,omitempty"`           // working directory; "" means the plan's, or dyno's
 
-	Go    string            `json:"go,omitempty"`    // toolchain version such as 1.25.5; "" means the go command's own choice
-	Rev   string            `json:"rev,omitempty"`   // git revision to build; "" means the working tree
-	Build []string          `json:"build,omitempty"` // flags of go build
-	Arg   map[string]string `json:"arg,omitempty"`   // values of {{.arg.NAME}}, of factors and of the plan
+	Go    string   `json:"go,omitempty"`    // toolchain version such as 1.25.5; "" means the go command's own choice
+	Rev   string   `json:"rev,omitempty"`   // git revision to build; "" means the working tree
+	Build []string `json:"build,omitempty"` // flags of go build
 
-	Layout uint32 `json:"layout,omitempty"` // of a trial: seed of the order of functions; 0: the linker's own
+	Arg map[string]string `json:"arg,omitempty"` // values of {{.arg.NAME}}, of factors and of the plan
+
+	// Of revisions, in the worktree of each before it is built:
+	Prepare string   `json:"prepare,omitempty"` // command of the shell, such as "npm run build"; what it made is kept for later runs
+	Copy    []string `json:"copy,omitempty"`    // paths of the working tree that git does not have, to be copied there
+
+	Layout uint32 `json:"-"` // of a trial: seed of the order of functions; 0: the linker's own
 
 	Plantable bool `json:"-"` // built so that changes can be planted in its requests: package subject, Plant
 }

@@ -26,10 +26,11 @@ var layers = map[string][]string{
 	".":                    {"hist"}, // package dyno, the vocabulary
 	"plan":                 {"."},
 	"plan/flags":           {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
-	"subject":              {".", "cgroup", "subject/guard"},
+	"subject":              {".", "cgroup", "subject/guard", "subject/worktree"},
 	"subject/awake":        {".", "cgroup", "subject/guard"},
 	"subject/guard":        {"cgroup"},
 	"subject/image":        {},
+	"subject/worktree":     {"."},
 	"load":                 {".", "cgroup", "hist", "lab/turns", "load/engine", "load/http1", "load/internal/cause", "load/internal/frames", "load/internal/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic", "load/turn"},
 	"load/turn":            {"lab/turns", "load/internal/cpu", "load/internal/pace", "load/schedule"},
 	"load/internal/cpu":    {},

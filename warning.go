@@ -64,6 +64,7 @@ const (
 const (
 	WarnBenchCPUs WarningKind = "bench-cpus" // fewer than asked for
 	WarnLeftOut   WarningKind = "left-out"   // not every setting has it
+	WarnOutside   WarningKind = "outside"    // a revision is built with code that is in no revision
 	WarnLayout    WarningKind = "layout"     // one order of functions in all blocks
 	WarnSurvey    WarningKind = "survey"     // failed, or is partial
 )

@@ -50,7 +50,8 @@ type Builder struct {
 	built   map[string]*Built
 	layouts []string                // keys of built that have a layout, in the order in which they were made
 	copies  map[string]source       // of module versions
-	trees   map[string]string       // worktrees, by repository and commit
+	trees   map[string]string       // worktrees, by repository, commit and what was prepared in them
+	outside map[string][]string     // modules outside of the repository, by worktree
 	lists   []string                // git's folders of worktrees
 	tests   map[string]*TestPackage // by what makes them
 
@@ -77,7 +78,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   guard.TempName(parent),
 		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
-		tests: map[string]*TestPackage{},
+		tests: map[string]*TestPackage{}, outside: map[string][]string{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a directory for builds: %w", err)
@@ -179,6 +180,9 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		return &fixed, nil
 	}
 	built := &Built{Go: gov, Rev: src.rev}
+	for _, dir := range src.outside {
+		built.Warnings.AddOf(dyno.WarnOutside, dir, "%s is outside of the repository: revision %s is built with what is there now", dir, s.Rev)
+	}
 	if s.Plantable {
 		if err := b.plantable(ctx, src, s, gov); err != nil {
 			return nil, err
@@ -191,7 +195,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	}
 	if !built.Injected {
 		if built.Path, err = b.compile(ctx, src, s, built.Go); err != nil {
-			return nil, fmt.Errorf("build %s: %w", s.String(), err)
+			return nil, fmt.Errorf("build %s: %w", s.String(), b.cured(err, s, src))
 		}
 	}
 	if built.Sum, err = b.sum(ctx, s, built.Path); err != nil {

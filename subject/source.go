@@ -21,11 +21,12 @@ import (
 
 // A source is a main package on disk, with the environment and flags to build it.
 type source struct {
-	dir   string // of the package; holds no symbolic link
-	rev   string // for Built.Rev
-	env   map[string]string
-	flags []string
-	tool  string // the go command that compiles it; "" means that of PATH
+	dir     string // of the package; holds no symbolic link
+	rev     string // for Built.Rev
+	env     map[string]string
+	flags   []string
+	outside []string // directories of modules outside of the repository, with which a revision is built
+	tool    string   // the go command that compiles it; "" means that of PATH
 }
 
 func planErrorf(format string, args ...any) error {
@@ -44,6 +45,11 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	case s.Package != "":
 		src.env = buildVariables(s.Env)
 		src.dir, src.rev, err = b.local(ctx, s)
+		for tree, dirs := range b.outside {
+			if within(src.dir, tree) {
+				src.outside = dirs
+			}
+		}
 	default:
 		err = planErrorf("%s is not built from source", s.String())
 	}
@@ -268,78 +274,18 @@ func (b *Builder) checkReplaced(ctx context.Context, m *downloaded) error {
 	return nil
 }
 
-// keptTree begins the names of worktrees that are the same in each run, as the go command caches
-// what it compiles by directory. Only the dyno that made such a directory uses it.
-const keptTree = "dyno-rev-"
-
-// git runs git without the hooks of the user's repository.
-func (b *Builder) git(ctx context.Context, dir string, args ...string) (string, error) {
-	out, err := b.command(ctx, dir, nil, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
-	return strings.TrimSpace(out), err
-}
-
-// revision returns the place of dir in a worktree of s.Rev, and the commit.
-func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (string, string, error) {
-	top, err := b.git(ctx, dir, "rev-parse", "--show-toplevel", "--git-common-dir")
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", "", ctx.Err()
-		}
-		return "", "", planErrorf("rev %s: %s is not in a git repository: %s", s.Rev, dir, firstMessage(err))
-	}
-	repo, common, _ := strings.Cut(top, "\n")
-	if !filepath.IsAbs(common) {
-		common = filepath.Join(dir, common)
-	}
-	common = filepath.Clean(common)
-	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}")
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", "", ctx.Err()
-		}
-		return "", "", planErrorf("rev %s: no such revision in %s", s.Rev, repo)
-	}
-	tree := b.trees[repo+" "+commit]
-	if tree == "" {
-		if tree, err = b.addTree(ctx, repo, common, commit); err != nil {
-			return "", "", fmt.Errorf("check out %s: %w", s.Rev, err)
-		}
-		b.trees[repo+" "+commit] = tree
-	}
-	rel, err := filepath.Rel(repo, dir)
-	if err != nil {
-		return "", "", err
-	}
-	if dir = filepath.Join(tree, rel); !exists(dir) {
-		return "", "", planErrorf("rev %s: package %s does not exist in it", s.Rev, s.Package)
-	}
-	return dir, commit, nil
-}
-
-// addTree checks out a commit. The guard removes the worktree and git's entry.
-func (b *Builder) addTree(ctx context.Context, repo, common, commit string) (string, error) {
-	// git needs a unique folder name, so it depends on the folder for temporary files.
-	parent := filepath.Dir(b.dir)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", parent, common, commit))
-	tree := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
-	if err := os.Mkdir(tree, 0o700); err != nil { // another dyno uses it
-		tree = b.name(filepath.Base(b.dir) + "-")
-	}
-	list := filepath.Join(common, "worktrees")
-	b.lists = append(b.lists, list)
-	b.guard.RemoveInEnd(tree, filepath.Join(list, filepath.Base(tree)))
-	// --force: git may have an entry without a folder after a crash.
-	_, err := b.git(ctx, repo, "worktree", "add", "--force", "--detach", tree, commit)
-	return tree, err
-}
-
 func (b *Builder) inTree(path string) bool {
 	for _, tree := range b.trees {
-		if path == tree || strings.HasPrefix(path, tree+string(filepath.Separator)) {
+		if within(path, tree) {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether a path is a directory, or in it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
 // current returns the commit of the working tree around dir, with "+dirty" if the module has

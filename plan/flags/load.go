@@ -301,6 +301,8 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "go", "", "version", "subject.go", "version of the Go toolchain that builds the subject")
 	p.Key(fs, "rev", "", "revision", "subject.rev", "git revision to build")
 	p.Key(fs, "build", "", "flags", "subject.build", "flags of go build, such as '-pgo=off'")
+	p.Key(fs, "prepare", "", "command", "subject.prepare", "shell command in the worktree of each revision before it is built, such as 'npm run build'; what it makes is kept for later runs")
+	p.Key(fs, "copy", "", "paths", "subject.copy", "paths of the working tree that git does not have, to be copied to the worktree of each revision")
 	p.Key(fs, "inject", "", "bool", "subject.inject", "build the runtime probe into the subject (default true)")
 	p.Key(fs, "probe", "", "names", "probes.use", "the probes to use: "+strings.Join(dyno.ProbeNames, ",")+" (default all)")
 	p.Key(fs, "every", "", "time", "probes.every", "time between samples of the probes (default 1s)")

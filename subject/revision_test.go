@@ -1,0 +1,249 @@
+//go:build linux
+
+package subject
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno"
+)
+
+// gitIn runs git in a directory, as a user without settings.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	return run(t, dir, "git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "protocol.file.allow=always"}, args...)...)
+}
+
+func committed(t *testing.T, dir string) {
+	t.Helper()
+	if !exists(filepath.Join(dir, ".git")) {
+		gitIn(t, dir, "init", "-q", "-b", "main")
+	}
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "-qm", "a commit", "--allow-empty")
+}
+
+const (
+	libMain = "package main\n\nimport \"example.com/lib\"\n\nfunc main() { println(lib.Name) }\n"
+	libMod  = "module example.com/lib\n\ngo 1.22\n"
+	embeds  = "package main\n\nimport _ \"embed\"\n\n//go:embed dist/page.html\nvar page string\n\nfunc main() { println(page) }\n"
+)
+
+func lib(name string) string { return "package lib\n\nconst Name = \"" + name + "\"\n" }
+
+// Each of these repositories builds in its working tree. Its revisions do, too, or the error names what then makes it build.
+func TestRevisionTraps(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		make    func(t *testing.T, root string) (pkg string) // in root
+		fails   string                                       // part of the error; then cure mends it
+		cure    func(t *testing.T, pkg string, s *dyno.Subject)
+		prints  string
+		warning string
+	}{
+		{name: "an embedded folder that git ignores, copied", make: makeEmbeds,
+			fails: "consider: --copy dist", cure: func(_ *testing.T, _ string, s *dyno.Subject) { s.Copy = []string{"dist"} }, prints: "now"},
+		{name: "an embedded folder that git ignores, made again", make: makeEmbeds,
+			fails: "--prepare COMMAND", cure: func(_ *testing.T, _ string, s *dyno.Subject) {
+				s.Prepare = "mkdir -p dist && printf made > dist/page.html"
+			}, prints: "made"},
+		{name: "a submodule", make: func(t *testing.T, root string) string {
+			files(t, root, "lib/go.mod", libMod, "lib/lib.go", lib("of the submodule"))
+			committed(t, filepath.Join(root, "lib"))
+			files(t, root, "app/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ./third/lib\n", "app/main.go", libMain)
+			gitIn(t, filepath.Join(root, "app"), "init", "-q", "-b", "main")
+			gitIn(t, filepath.Join(root, "app"), "submodule", "--quiet", "add", filepath.Join(root, "lib"), "third/lib")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/third/lib/lib.go", lib("of the working tree"))
+			return "app"
+		}, prints: "of the submodule"},
+		{name: "a submodule that is not here", make: func(t *testing.T, root string) string {
+			files(t, root, "lib/go.mod", libMod, "lib/lib.go", lib("of the submodule"))
+			committed(t, filepath.Join(root, "lib"))
+			files(t, root, "origin/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ./third/lib\n", "origin/main.go", libMain)
+			gitIn(t, filepath.Join(root, "origin"), "init", "-q", "-b", "main")
+			gitIn(t, filepath.Join(root, "origin"), "submodule", "--quiet", "add", filepath.Join(root, "lib"), "third/lib")
+			committed(t, filepath.Join(root, "origin"))
+			gitIn(t, root, "clone", "-q", "origin", "app")
+			return "app"
+		}, fails: "consider: git submodule update --init third/lib", cure: func(t *testing.T, pkg string, _ *dyno.Subject) {
+			gitIn(t, pkg, "submodule", "--quiet", "update", "--init", "third/lib")
+		}, prints: "of the submodule"},
+		{name: "go.work above the repository", make: func(t *testing.T, root string) string {
+			files(t, root, "go.work", "go 1.22\n\nuse (\n\t./lib2\n\t./app\n)\n", "lib2/go.mod", libMod, "lib2/lib.go", lib("of the workspace"),
+				"app/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n", "app/main.go", libMain)
+			committed(t, filepath.Join(root, "app"))
+			return "app"
+		}, prints: "of the workspace", warning: "lib2"},
+		{name: "go.work in the repository that git does not know", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.work", "go 1.22\n\nuse ./cmd\nuse ./lib2 // the library\n", "app/lib2/go.mod", libMod, "app/lib2/lib.go", lib("of the revision"),
+				"app/cmd/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n", "app/cmd/main.go", libMain, "app/.gitignore", "go.work\n")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/lib2/lib.go", lib("of the working tree"))
+			return "app/cmd"
+		}, prints: "of the revision"},
+		{name: "a module beside the repository", make: func(t *testing.T, root string) string {
+			files(t, root, "lib/go.mod", libMod, "lib/lib.go", lib("beside"),
+				"app/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ../lib\n", "app/main.go", libMain)
+			committed(t, filepath.Join(root, "app"))
+			gitIn(t, filepath.Join(root, "app"), "worktree", "add", "-q", "--detach", filepath.Join(root, "elsewhere/app")) // of the user
+			return "app"
+		}, prints: "beside", warning: "lib"},
+		{name: "a module two directories above", make: func(t *testing.T, root string) string {
+			files(t, root, "lib/go.mod", libMod, "lib/lib.go", lib("above"),
+				"team/app/svc/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n\nreplace (\n\texample.com/lib v0.0.0 => ../../../lib\n)\n", "team/app/svc/main.go", libMain)
+			committed(t, filepath.Join(root, "team/app"))
+			return "team/app/svc"
+		}, prints: "above", warning: "lib"},
+		{name: "Git LFS", make: func(t *testing.T, root string) string {
+			const content = "large"
+			sum := sha256.Sum256([]byte(content))
+			oid := hex.EncodeToString(sum[:])
+			files(t, root, "app/go.mod", goMod, "app/main.go", embeds, "app/dist/page.html", "version https://git-lfs.github.com/spec/v1\noid sha256:"+oid+"\nsize 5\n")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/.git/lfs/objects/"+oid[:2]+"/"+oid[2:4]+"/"+oid, content, "app/dist/page.html", content)
+			return "app"
+		}, prints: "large"},
+		{name: "Git LFS without the content", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/main.go", embeds, "app/dist/page.html", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("ab", 32)+"\nsize 5\n")
+			committed(t, filepath.Join(root, "app"))
+			return "app"
+		}, fails: "consider: git lfs fetch origin"},
+		{name: "a shallow clone", make: func(t *testing.T, root string) string {
+			files(t, root, "origin/go.mod", goMod, "origin/main.go", helloMain)
+			committed(t, filepath.Join(root, "origin"))
+			committed(t, filepath.Join(root, "origin"))
+			gitIn(t, root, "clone", "-q", "--depth", "1", "file://"+filepath.Join(root, "origin"), "app")
+			return "app"
+		}, fails: "git fetch --unshallow", cure: func(t *testing.T, pkg string, s *dyno.Subject) {
+			gitIn(t, pkg, "fetch", "-q", "--unshallow")
+		}, prints: "v1"},
+		{name: "a branch that was not fetched", make: func(t *testing.T, root string) string {
+			files(t, root, "origin/go.mod", goMod, "origin/main.go", helloMain)
+			committed(t, filepath.Join(root, "origin"))
+			gitIn(t, filepath.Join(root, "origin"), "branch", "feature")
+			gitIn(t, root, "clone", "-q", "--single-branch", "-b", "main", "file://"+filepath.Join(root, "origin"), "app")
+			return "app:origin/feature"
+		}, fails: "git fetch origin feature:refs/remotes/origin/feature", cure: func(t *testing.T, pkg string, s *dyno.Subject) {
+			gitIn(t, pkg, "fetch", "-q", "origin", "feature:refs/remotes/origin/feature")
+		}, prints: "v1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("GOPROXY", "off")
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			gocache(t)
+			root := t.TempDir()
+			pkg, rev, ok := strings.Cut(c.make(t, root), ":")
+			if pkg = filepath.Join(root, pkg); !ok {
+				rev = "HEAD"
+			}
+			if c.name == "a shallow clone" {
+				rev = "HEAD~1"
+			}
+			s := dyno.Subject{Package: ".", Dir: pkg, Rev: rev}
+			for times := range 2 { // the second finds what the first prepared
+				b := newBuilder(t)
+				if c.fails != "" && times == 0 {
+					_, err := b.Build(context.Background(), s)
+					wantError(t, err, c.fails)
+					if err := b.Close(); err != nil {
+						t.Error(err)
+					}
+					if c.cure == nil {
+						return
+					}
+					c.cure(t, pkg, &s)
+					b = newBuilder(t)
+				}
+				built := mustBuild(t, b, s)
+				said, err := exec.Command(built.Path).CombinedOutput()
+				if got := strings.TrimSpace(string(said)); err != nil || got != c.prints || !built.Injected {
+					t.Errorf("it prints %q, want %q (error %v, injected %t)", got, c.prints, err, built.Injected)
+				}
+				warned := strings.Join(built.Warnings.Texts(), "; ")
+				if (c.warning == "") != (warned == "") || !strings.Contains(warned, c.warning) {
+					t.Errorf("warnings %q, want one with %q", warned, c.warning)
+				}
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			left, _ := filepath.Glob(filepath.Join(root, "*/.git/worktrees/*"))
+			for _, l := range left {
+				if !strings.HasSuffix(l, "worktrees/app") { // of the user
+					t.Errorf("left behind: %s", l)
+				}
+			}
+		})
+	}
+}
+
+func makeEmbeds(t *testing.T, root string) string {
+	files(t, root, "app/go.mod", goMod, "app/main.go", embeds, "app/.gitignore", "dist/\n")
+	committed(t, filepath.Join(root, "app"))
+	files(t, root, "app/dist/page.html", "now")
+	return "app"
+}
+
+// files writes files below a directory: names and texts in turn.
+func files(t *testing.T, root string, texts ...string) {
+	t.Helper()
+	writeFiles(t, root, texts...)
+}
+
+// gocache keeps the cache of compiled packages, which XDG_CACHE_HOME would move.
+func gocache(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(string(out))
+	t.Setenv("GOMODCACHE", f[1])
+	if f[0] = os.Getenv("GOCACHE"); f[0] == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f[0] = filepath.Join(home, ".cache/go-build")
+	}
+	t.Setenv("GOCACHE", f[0])
+}
+
+// What a command made is not made again in the next run, unless the command is another; what fails is shown.
+func TestPrepareOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	gocache(t)
+	root := t.TempDir()
+	dir := filepath.Join(root, makeEmbeds(t, root))
+	count := filepath.Join(root, "count")
+	build := func(command string) (*Built, error) {
+		b := newBuilder(t)
+		return b.Build(context.Background(), dyno.Subject{Package: ".", Dir: dir, Rev: "HEAD", Prepare: command})
+	}
+	command := fmt.Sprintf("echo x >> %s; mkdir -p dist/sub; ln -sf ../page.html dist/sub/link; printf made > dist/page.html", count)
+	for range 2 {
+		built, err := build(command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, err := exec.Command(built.Path).CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != "made" {
+			t.Errorf("it prints %q, %v", said, err)
+		}
+	}
+	if text, _ := os.ReadFile(count); string(text) != "x\n" {
+		t.Errorf("prepared %d times", strings.Count(string(text), "x"))
+	}
+	_, err := build("echo the reason; exit 3")
+	wantError(t, err, "the reason")
+	_, err = build("true")
+	wantError(t, err, "no matching files")
+}

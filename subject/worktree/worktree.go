@@ -1,0 +1,292 @@
+// Package worktree checks out commits so that they build as the working tree does: with submodules and large files as far as they are here,
+// with what is around the repository, and with what git does not know but the build needs.
+//
+// It owns what is in a worktree. What removes it, and which programs may run, are its caller's.
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// A Maker makes worktrees by programs.
+type Maker struct {
+	Run   func(ctx context.Context, dir, name string, args ...string) (stdout string, err error) // a program to its end
+	First func(error) string                                                                     // the first message of a program that failed
+	Tell  func(step string)                                                                      // what takes long; nil: nobody wants to know
+}
+
+// A Commit is what is to be checked out.
+type Commit struct {
+	Repo, Common string   // the working tree, and the directory of git
+	ID, Rev      string   // hash, and as the user named it
+	Package      string   // directory of the package, in the working tree
+	Base         string   // the plan's directory, to which paths are relative
+	Prepare      string   // command of the shell; "" for none
+	Copy         []string // paths of the working tree
+
+	tree string // where it is checked out
+}
+
+func mistakef(format string, args ...any) error {
+	return &dyno.PlanError{Msg: fmt.Sprintf(format, args...)}
+}
+
+// git runs git without the hooks of the user's repository.
+func (m *Maker) git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := m.Run(ctx, dir, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	return strings.TrimSpace(out), err
+}
+
+// Make checks out a commit in place, an empty directory of a name that is no entry of git's yet. It returns where in place the working tree's
+// counterpart is, and the directories of modules outside of the repository that it builds with, which no revision has. A mistake of the plan is a
+// [*dyno.PlanError].
+func (m *Maker) Make(ctx context.Context, w Commit, place string) (tree string, outside []string, err error) {
+	around, err := m.outside(ctx, &w)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := m.checkOut(ctx, &w, place, around); err != nil {
+		return "", nil, fmt.Errorf("check out %s: %w", w.Rev, err)
+	}
+	for _, step := range []func(context.Context, *Commit) error{m.submodules, m.largeFiles, workspace, m.carry, m.prepare} {
+		if err := step(ctx, &w); err != nil {
+			return "", nil, err
+		}
+	}
+	modules := slices.DeleteFunc(around, func(path string) bool { return !exists(filepath.Join(path, "go.mod")) })
+	return w.tree, modules, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// findUp returns the file of a name in dir or above it; "" if there is none.
+func findUp(dir, name string) string {
+	for {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// checkOut makes the worktree, in a place of the same surroundings if its modules need any. Git names its entry by the folder in which it is made:
+// one of dyno's, as an entry of another name may be the user's.
+func (m *Maker) checkOut(ctx context.Context, w *Commit, place string, outside []string) (err error) {
+	w.tree = place
+	made := place
+	if len(outside) > 0 {
+		if w.tree, err = surroundings(place, w.Repo, outside); err != nil {
+			return err
+		}
+		made = filepath.Join(place, filepath.Base(place))
+	}
+	// --force: git may have an entry without a folder after a crash.
+	if _, err = m.git(ctx, w.Repo, "worktree", "add", "--force", "--detach", made, w.ID); err != nil || made == w.tree {
+		return err
+	}
+	_, err = m.git(ctx, w.Repo, "worktree", "move", made, w.tree)
+	return err
+}
+
+// replaced matches the directories in go.mod's replace and in go.work's use and replace.
+var (
+	replaced = regexp.MustCompile(`(?m)=>[ \t]*"?(\.\.?/[^\s"]*)`)
+	used     = regexp.MustCompile(`(?m)^[ \t]*(?:use[ \t]+)?"?(\.\.?(?:/[^\s"]*)?)"?[ \t\r]*(?://.*)?$`)
+)
+
+// outside are the directories and files outside of the repository that its modules build with: those of go.work above it, or beside it, and
+// modules that are replaced by a directory elsewhere.
+func (m *Maker) outside(ctx context.Context, w *Commit) (paths []string, err error) {
+	add := func(path string) {
+		if rel, err := filepath.Rel(w.Repo, path); err == nil && (rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))) && exists(path) {
+			paths = append(paths, filepath.Clean(path))
+		}
+	}
+	for dir := w.Package; ; dir = filepath.Dir(dir) {
+		rel, err := filepath.Rel(w.Repo, dir)
+		if err != nil || strings.HasPrefix(rel, "..") {
+			break
+		}
+		text, err := m.Run(ctx, w.Repo, "git", "cat-file", "blob", w.ID+":"+filepath.ToSlash(filepath.Join(rel, "go.mod")))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for _, m := range replaced.FindAllStringSubmatch(text, -1) {
+			add(filepath.Join(dir, m[1]))
+		}
+		if err == nil || rel == "." {
+			break
+		}
+	}
+	if file := workFile(w.Package); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range slices.Concat(used.FindAllSubmatch(text, -1), replaced.FindAllSubmatch(text, -1)) {
+			add(filepath.Join(filepath.Dir(file), string(m[1])))
+		}
+		add(file)
+	}
+	return paths, nil
+}
+
+// workFile is the go.work that the go command finds from a directory on (https://go.dev/ref/mod#workspaces), "" if none, or if the environment decides.
+func workFile(dir string) string {
+	if os.Getenv("GOWORK") != "" {
+		return ""
+	}
+	return findUp(dir, "go.work")
+}
+
+// surroundings makes place look like what is around the repository, with links to all that is beside it and above it, as far as paths are. It
+// returns where the repository's own place is in it.
+func surroundings(place, repo string, paths []string) (tree string, err error) {
+	top := filepath.Dir(repo)
+	for _, p := range paths {
+		for !strings.HasPrefix(p, strings.TrimSuffix(top, "/")+"/") && top != filepath.Dir(top) {
+			top = filepath.Dir(top)
+		}
+	}
+	rel, err := filepath.Rel(top, repo)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range strings.Split(rel, string(filepath.Separator)) {
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			if e.Name() == name {
+				continue
+			}
+			if err := os.Symlink(filepath.Join(top, e.Name()), filepath.Join(place, e.Name())); err != nil {
+				return "", err
+			}
+		}
+		top, place = filepath.Join(top, name), filepath.Join(place, name)
+		if top != repo {
+			if err := os.Mkdir(place, 0o700); err != nil {
+				return "", err
+			}
+		}
+	}
+	return place, nil
+}
+
+// workspace copies a go.work of the working tree that git does not know.
+func workspace(_ context.Context, w *Commit) error {
+	file := workFile(w.Package)
+	if file == "" {
+		return nil
+	}
+	for _, name := range []string{file, file + ".sum"} {
+		rel, err := filepath.Rel(w.Repo, name)
+		if err != nil || strings.HasPrefix(rel, "..") || exists(filepath.Join(w.tree, rel)) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(w.tree, rel), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submodules fills the submodules of a worktree from what is here of them, at the commits that the revision names.
+func (m *Maker) submodules(ctx context.Context, w *Commit) error {
+	return m.fillSubmodules(ctx, w.tree, w.Common, w.Rev)
+}
+
+func (m *Maker) fillSubmodules(ctx context.Context, tree, common, rev string) error {
+	if !exists(filepath.Join(tree, ".gitmodules")) {
+		return nil
+	}
+	out, err := m.git(ctx, tree, "config", "--file", ".gitmodules", "--get-regexp", `^submodule\..*\.path$`)
+	if err != nil {
+		return ctx.Err() // there is none
+	}
+	for line := range strings.Lines(out) {
+		key, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name := strings.TrimSuffix(strings.TrimPrefix(key, "submodule."), ".path")
+		at, err := m.git(ctx, tree, "rev-parse", "--verify", "--quiet", "HEAD:"+path)
+		if err != nil {
+			continue // of another revision
+		}
+		from := filepath.Join(common, "modules", name)
+		if !exists(from) {
+			return mistakef("rev %s: the submodule %s is not here (consider: git submodule update --init %[2]s, or subject.rev of a revision without it)", rev, path)
+		}
+		into := filepath.Join(tree, path)
+		if _, err = m.git(ctx, tree, "clone", "--quiet", "--shared", "--no-checkout", from, into); err == nil {
+			_, err = m.git(ctx, into, "checkout", "--quiet", "--detach", at)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return mistakef("rev %s: the submodule %s is not here at %.12s: %s (consider: git -C %[2]s fetch)", rev, path, at, m.First(err))
+		}
+		if err := m.fillSubmodules(ctx, into, from, rev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pointer begins a file of Git LFS whose content is elsewhere (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+var (
+	pointer = []byte("version https://git-lfs.github.com/spec/v1")
+	oid     = regexp.MustCompile(`(?m)^oid sha256:([0-9a-f]{64})$`)
+)
+
+// largeFiles puts the contents of Git LFS, as far as they are here, in place of their pointers, which git leaves where the program git-lfs is missing.
+func (m *Maker) largeFiles(ctx context.Context, w *Commit) error {
+	out, err := m.git(ctx, w.tree, "grep", "-lIz", "--cached", "-e", "^"+string(pointer)+"$")
+	if err != nil {
+		return ctx.Err() // there is none
+	}
+	for _, name := range strings.Split(strings.Trim(out, "\x00"), "\x00") {
+		file := filepath.Join(w.tree, name)
+		text, err := os.ReadFile(file)
+		m := oid.FindSubmatch(text)
+		if err != nil || m == nil || !bytes.HasPrefix(text, pointer) {
+			continue
+		}
+		sum := string(m[1])
+		content, err := os.ReadFile(filepath.Join(w.Common, "lfs/objects", sum[:2], sum[2:4], sum))
+		if err != nil {
+			return mistakef("rev %s: %s is a pointer of Git LFS, and its content is not here (consider: git lfs fetch origin %.12s)", w.Rev, name, w.ID)
+		}
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/advice"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
@@ -250,11 +251,13 @@ func (v view) briefChanges(o layout.Options) string {
 	return b.String()
 }
 
-// drifted reports a change whose interval excludes the ratio of the two medians beside it.
+// drifted reports a change that is not that of the two medians beside it: its interval excludes their ratio, or a reader sees another number.
 func (v view) drifted(c change) bool {
+	const seen = 0.05
 	x := v.Settings[c.setting].Versus[c.metric]
 	ratio := v.Settings[c.setting].Values[c.metric].Center / v.Settings[0].Values[c.metric].Center
-	return ratio < x.Lo || ratio > x.Hi
+	off := math.Abs(math.Log(ratio / x.Ratio))
+	return ratio < x.Lo || ratio > x.Hi || off > seen || off > v.Negligible && (ratio-1)*(x.Ratio-1) < 0
 }
 
 // surprising reports a change without a verdict whose interval leaves out none.
@@ -352,6 +355,7 @@ func (v view) briefValues() layout.Section {
 // and lines that it was found in, and what else changed together with them.
 func (v view) causes() (lines []string) {
 	var none []string
+	memory := true // changed alone, in all of these
 	for _, i := range v.Others() {
 		var causes []compare.Cause
 		of := map[string][]string{} // by metric of a cause, the primary metrics that it explains
@@ -389,10 +393,11 @@ func (v view) causes() (lines []string) {
 			lines = append(lines, fmt.Sprintf("Why, %s: %s.", v.SettingName(i), strings.Join(parts, "; ")))
 		case len(v.Settings[i].Why) > 0 && !v.Separate: // of two runs, the time between them may be the cause
 			none = append(none, v.SettingName(i))
+			memory = memory && !slices.ContainsFunc(v.Settings[i].Why, func(w compare.Why) bool { return w.Metric != "rss-peak-B" })
 		}
 	}
 	if none != nil {
-		lines = append(lines, words.NoCause(none, v.Profiled))
+		lines = append(lines, words.NoCause(none, v.Profiled, memory))
 	}
 	return lines
 }
@@ -484,15 +489,26 @@ func (v view) next(r *tables.Report, left []string) passage {
 		tables += " (which also has " + words.List(left) + ")"
 	}
 	lines := []string{tables}
-	if more := v.worthwhile(); more > 0 && r.Dir != "" {
-		lines = append([]string{fmt.Sprintf("%s may settle half the unclear verdicts: dyno run --resume %s --more %d", layout.Count(more, "more block"), r.Dir, more)}, lines...)
+	switch more, unclear := v.worthwhile(); {
+	case r.Dir == "":
+	case v.Kind == compare.OfService && v.Ran() < v.Planned:
+		lines = append([]string{fmt.Sprintf("The run is not complete: dyno run --resume %s goes on with it", r.Dir)}, lines...)
+	case more > 0:
+		what := "half the unclear verdicts"
+		if unclear == 1 {
+			what = "the unclear verdict"
+		}
+		lines = append([]string{fmt.Sprintf("%s may settle %s: dyno run --resume %s --more %d", layout.Count(more, "more block"), what, r.Dir, more)}, lines...)
 	}
 	return passage{lines: sentences(lines)}
 }
 
 // worthwhile is the number of blocks that would settle half of the unclear comparisons of primary
-// metrics; 0 if there are none or too many.
-func (v view) worthwhile() int {
+// metrics, and how many these are; 0 if there are none, or too many, or the advice is clear.
+func (v view) worthwhile() (blocks, unclear int) {
+	if a := advice.Of(v.Table); a != nil && (a.Kind == advice.Keep || a.Kind == advice.Choose && len(a.Choices[0].Risks) == 0) {
+		return 0, 0
+	}
 	var more []int
 	for _, i := range v.Others() {
 		for _, m := range v.Metrics(true) {
@@ -502,7 +518,7 @@ func (v view) worthwhile() int {
 		}
 	}
 	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > words.MostMore {
-		return 0
+		return 0, 0
 	}
-	return more[(len(more)-1)/2]
+	return more[(len(more)-1)/2], len(more)
 }

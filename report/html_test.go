@@ -175,7 +175,7 @@ func TestHTML(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"<title>sessions: ", "Content-Security-Policy", "Skip to the verdict", "<h1>sessions: 29 trials in 6 blocks of 5 settings; 1 more failed</h1>",
-		`<section id="verdict">`, "<strong>GOGC=0</strong> against GOGC=100: ", "No recommendation: 1 trial of GOGC=50 failed.", `<h3 id="doubts">Warnings</h3>`,
+		`<section id="verdict">`, "<strong>GOGC=0</strong> against GOGC=100: ", "GOGC=50: it failed in 1 trial", `<h3 id="doubts">Warnings</h3>`,
 		`<section id="change">`, `id="fig-change"`, "<summary>Table", "Other metrics",
 		`<section id="latency">`, `id="fig-percentiles"`, `id="fig-histograms"`,
 		`<section id="memory">`, `<section id="trials">`, "Failed trials", "assignment to entry in nil map", `id="fig-trials-p50-sec"`, "Every trial",

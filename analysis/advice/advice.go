@@ -22,6 +22,8 @@ type Advice struct {
 	Text    string   `json:"text,omitempty"`     // in words; package words has them
 	Lacks   []Lack   `json:"lacks,omitempty"`    // why there is none
 	Choices []Choice `json:"settings,omitempty"` // those that changed, in the order in which they are to be told
+
+	AllBreak bool `json:"all-break,omitempty"` // all settings break the thresholds that the baseline breaks
 }
 
 // An Kind is what an advice comes to.
@@ -32,6 +34,7 @@ const (
 	Choose  Kind = "choose"       // the first choice: it gains, and costs nothing, or little beside that
 	Allowed Kind = "allowed"      // the first choice: it keeps all thresholds, and the baseline breaks one
 	Broken  Kind = "broken"       // the baseline breaks a threshold, and no setting surely keeps all
+	Mend    Kind = "mend"         // the first choice has not what is wrong with the baseline
 	Wait    Kind = "wait"         // the first choice gains, but what it costs is not settled
 	Trade   Kind = "trade-off"    // choices have a price that one could pay
 	Keep    Kind = "keep"         // the baseline: no other setting is worth its price
@@ -43,10 +46,9 @@ const (
 
 // A Lack is what a run lacks for an advice.
 type Lack struct {
-	Kind    LackKind `json:"kind"`
-	N       int      `json:"n,omitempty"` // trials: run, failed, or saturated
-	Of      int      `json:"of,omitempty"`
-	Setting int      `json:"-"` // that all failed trials are of; -1 if they are of several
+	Kind LackKind `json:"kind"`
+	N    int      `json:"n,omitempty"` // trials: run, or saturated
+	Of   int      `json:"of,omitempty"`
 }
 
 // A LackKind is why there is no advice.
@@ -55,7 +57,6 @@ type LackKind string
 const (
 	LackApart     LackKind = "separate"  // the runs are of different times
 	LackPlanned   LackKind = "partial"   // N of Of planned trials were run
-	LackFailed    LackKind = "failed"    // N trials failed
 	LackSaturated LackKind = "saturated" // in N trials the generator may have been the limit
 )
 
@@ -68,8 +69,10 @@ type Choice struct {
 	Price   string      `json:"price,omitempty"`      // the metric that costs most; "" if none does
 	More    int         `json:"more-worse,omitempty"` // further primary metrics that are worse
 	Against []Objection `json:"against,omitempty"`
+	Mends   []Objection `json:"mends,omitempty"` // that the baseline has, and this setting has not
 	Risks   []Risk      `json:"risks,omitempty"`
 	stand   Stand
+	dubious bool // what is unclear costs more than it gains, as far as it was measured
 }
 
 // A ChoiceKind is what a setting is worth.
@@ -77,19 +80,22 @@ type ChoiceKind string
 
 const (
 	ChoiceGain  ChoiceKind = "gain"  // better in something, at no price or one that anybody would pay, and nothing speaks against it
+	ChoiceMends ChoiceKind = "mends" // the baseline has a fault that it has not: it leaks, or requests or trials fail
 	ChoiceRisk  ChoiceKind = "risk"  // it gains, but Against is not settled; or it costs nothing, but by its Risks may
 	ChoiceTrade ChoiceKind = "trade" // its price is payable
 	ChoiceDear  ChoiceKind = "dear"  // its price is not
-	ChoiceBar   ChoiceKind = "bar"   // it gains, but Against has what rules it out
+	ChoiceBar   ChoiceKind = "bar"   // Against has what rules it out
 	ChoiceWorse ChoiceKind = "worse" // better in nothing
 	ChoiceNone  ChoiceKind = ""      // nothing is shown
 )
 
-// An Objection is what speaks against a setting that gains something.
+// An Objection is what speaks against a setting, beside its verdicts.
 type Objection struct {
 	Kind       ObjectionKind    `json:"kind"`
 	Metrics    []string         `json:"metrics,omitempty"`
 	Thresholds []dyno.Threshold `json:"-"`
+	N          int              `json:"n,omitempty"` // trials that failed
+	All        bool             `json:"all,omitempty"`
 }
 
 // An ObjectionKind is what an objection is about.
@@ -98,7 +104,8 @@ type ObjectionKind string
 const (
 	ObjectBreaks   ObjectionKind = "breaks"    // Thresholds
 	ObjectFails    ObjectionKind = "failures"  // more requests, as FailedMore counts
-	ObjectLeaks    ObjectionKind = "leaks"     // memory, and the baseline does not
+	ObjectLeaks    ObjectionKind = "leaks"     // memory, and the other does not
+	ObjectCrashes  ObjectionKind = "crashes"   // N trials failed, or All, and none of the other
 	ObjectMayBreak ObjectionKind = "may-break" // Thresholds: the trials cannot tell
 	ObjectLacks    ObjectionKind = "lacks"     // Metrics, in some trials
 )
@@ -130,20 +137,25 @@ func Of(t *compare.Table) *Advice {
 		all += len(c.stand.Unclear) + len(c.stand.Same) + len(c.stand.Better) + len(c.stand.Worse)
 		a.Choices = append(a.Choices, c)
 	}
-	if broken(t, 0, compare.Failed) != nil {
+	if ths := broken(t, 0, compare.Failed); ths != nil && !slices.ContainsFunc(a.Choices, func(c Choice) bool { return !breaksAll(t, c.Setting, ths) }) {
+		a.AllBreak = true // so thresholds do not help to choose
+	} else if ths != nil {
 		return allowed(t, a)
 	}
 	a.Choices = slices.DeleteFunc(a.Choices, func(c Choice) bool { return c.Kind == ChoiceNone })
 	slices.SortStableFunc(a.Choices, compareChoices)
+	a.Choices = undominated(t, a.Choices)
 	first := func(kinds ...ChoiceKind) bool { return len(a.Choices) > 0 && slices.Contains(kinds, a.Choices[0].Kind) }
 	switch {
 	case first(ChoiceGain):
 		a.Kind = Choose
+	case first(ChoiceMends):
+		a.Kind = Mend
 	case first(ChoiceRisk):
 		a.Kind = Wait
 	case first(ChoiceTrade):
 		a.Kind = Trade
-	case first(ChoiceWorse) && 2*unclear > all:
+	case first(ChoiceWorse) && 2*unclear > all && slices.ContainsFunc(a.Choices, func(c Choice) bool { return c.hopeful(t) }):
 		a.Kind = Unclear
 	case first(ChoiceDear, ChoiceBar, ChoiceWorse):
 		a.Kind = Keep
@@ -172,16 +184,6 @@ func lacks(t *compare.Table) (ls []Lack) {
 	if done := t.Ran(); done < t.Planned {
 		ls = append(ls, Lack{Kind: LackPlanned, N: done, Of: t.Planned})
 	}
-	if n := len(t.Failed); n > 0 {
-		of := func(r *dyno.Result) int {
-			return slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == r.Trial.Setting.String() })
-		}
-		l := Lack{Kind: LackFailed, N: n, Setting: of(t.Failed[0])}
-		if slices.ContainsFunc(t.Failed, func(r *dyno.Result) bool { return of(r) != l.Setting }) {
-			l.Setting = -1
-		}
-		ls = append(ls, l)
-	}
 	saturated := 0
 	for i := range t.Settings {
 		saturated += len(t.Settings[i].Saturated)
@@ -196,16 +198,16 @@ func lacks(t *compare.Table) (ls []Lack) {
 func ChoiceOf(t *compare.Table, i int) Choice {
 	d := StandOf(t, i)
 	c := Choice{Setting: i, Name: t.Settings[i].Setting.String(), Gain: d.gain, Price: d.price, More: max(len(d.Worse)-1, 0), stand: d}
-	if len(d.Better) == 0 {
-		if len(d.Worse) > 0 {
-			c.Kind = ChoiceWorse
-		}
-		return c
-	}
-	c.Against, c.Risks = against(t, &d), risks(t, &d)
+	c.Against, c.Risks, c.Mends = against(t, &d), risks(t, &d), faults(t, 0, i)
 	switch {
 	case slices.ContainsFunc(c.Against, func(o Objection) bool { return o.Final() }):
 		c.Kind = ChoiceBar
+	case c.Mends != nil && c.Against == nil:
+		c.Kind = ChoiceMends
+	case len(d.Better) == 0 && len(d.Worse) > 0:
+		c.Kind = ChoiceWorse
+	case len(d.Better) == 0:
+		c.Against, c.Risks = nil, nil
 	case len(d.Worse) > 0 && !d.payable():
 		c.Kind = ChoiceDear
 	case c.Against != nil:
@@ -217,16 +219,70 @@ func ChoiceOf(t *compare.Table, i int) Choice {
 	default:
 		c.Kind = ChoiceRisk
 	}
+	measured := d
+	for _, r := range c.Risks {
+		size := compare.Magnitude(t.Settings[i].Versus[r.Metric].Ratio)
+		measured.worse[classOf(r.Metric)] = max(measured.worse[classOf(r.Metric)], size)
+	}
+	c.dubious = c.Kind == ChoiceRisk && c.Risks != nil && measured.net() < 0
 	return c
 }
 
-// compareChoices puts the more useful first: by kind, then those that are better in more metrics, unclear in
-// fewer, and gain more.
+// hopeful reports whether a setting that is worse could be worth its price, if all that is unclear came out at its best.
+func (c *Choice) hopeful(t *compare.Table) bool {
+	d := c.stand
+	for _, name := range d.Unclear {
+		x := t.Settings[d.At].Versus[name]
+		m, _ := dyno.MetricByName(name)
+		best := x.Lo
+		if m.Better > 0 {
+			best = x.Hi
+		}
+		if better := m.Better < 0 && best < 1 || m.Better > 0 && best > 1; better || math.IsNaN(best) {
+			d.better[classOf(name)] = max(d.better[classOf(name)], compare.Magnitude(best))
+		}
+	}
+	return d.payable()
+}
+
+// undominated leaves out offers for which another is as good, at a price that is surely lower.
+func undominated(t *compare.Table, cs []Choice) []Choice {
+	return slices.DeleteFunc(slices.Clone(cs), func(c Choice) bool {
+		return c.Kind == ChoiceTrade && slices.ContainsFunc(cs, func(o Choice) bool {
+			if o.Kind != ChoiceTrade || o.Setting == c.Setting || o.Gain != c.Gain || o.Price != c.Price {
+				return false
+			}
+			of := func(c Choice, metric string) (lo, hi float64) { // how much it changes, by its interval
+				x := t.Settings[c.Setting].Versus[metric]
+				a, b := compare.Magnitude(x.Lo), compare.Magnitude(x.Hi)
+				return min(a, b), max(a, b)
+			}
+			_, other := of(o, c.Gain)
+			price, _ := of(c, c.Price)
+			_, lower := of(o, c.Price)
+			return compare.Magnitude(t.Settings[c.Setting].Versus[c.Gain].Ratio) <= other && lower < price
+		})
+	})
+}
+
+// compareChoices puts the more useful first: by kind, then by what is left of a gain after its price, then those that are better in more
+// metrics, unclear in fewer, and gain more.
 func compareChoices(a, b Choice) int {
-	kinds := []ChoiceKind{ChoiceGain, ChoiceRisk, ChoiceTrade, ChoiceDear, ChoiceBar, ChoiceWorse}
+	kinds := []ChoiceKind{ChoiceGain, ChoiceMends, ChoiceRisk, ChoiceTrade, ChoiceDear, ChoiceBar, ChoiceWorse}
 	open := func(c Choice) int { return min(len(c.Against), 1) } // whose risks more blocks may settle come first
-	if by := cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(open(a), open(b))); by != 0 {
+	place := func(c Choice) int {
+		if c.Kind == ChoiceRisk && c.dubious { // it hides no trade-off
+			return slices.Index(kinds, ChoiceTrade) + 1
+		}
+		return slices.Index(kinds, c.Kind)
+	}
+	if by := cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(open(a), open(b))); by != 0 {
 		return by
+	}
+	if a.Kind == ChoiceGain || a.Kind == ChoiceTrade {
+		if by := cmp.Compare(b.stand.net(), a.stand.net()); by != 0 {
+			return by
+		}
 	}
 	return cmp.Or(cmp.Compare(len(a.stand.Worse), len(b.stand.Worse)), cmp.Compare(len(b.stand.Better), len(a.stand.Better)), cmp.Compare(len(a.stand.Unclear), len(b.stand.Unclear)),
 		cmp.Compare(b.stand.total, a.stand.total))
@@ -262,18 +318,12 @@ func broken(t *compare.Table, i int, is compare.Outcome) (ths []dyno.Threshold) 
 // against is what speaks against a setting, beside its verdicts.
 func against(t *compare.Table, d *Stand) (os []Objection) {
 	s, base := &t.Settings[d.At], &t.Settings[0]
-	if ths := broken(t, d.At, compare.Failed); ths != nil {
+	ths := broken(t, d.At, compare.Failed)
+	then := broken(t, 0, compare.Failed)
+	if ths = slices.DeleteFunc(ths, func(th dyno.Threshold) bool { return slices.Contains(then, th) }); len(ths) > 0 {
 		os = append(os, Objection{Kind: ObjectBreaks, Thresholds: ths})
 	}
-	if _, _, _, often := FailedMore(t, d.At); often {
-		os = append(os, Objection{Kind: ObjectFails})
-	}
-	leaks := func(s *compare.Setting) bool {
-		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == leak.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == leak.Leaking)
-	}
-	if leaks(s) && !leaks(base) {
-		os = append(os, Objection{Kind: ObjectLeaks})
-	}
+	os = append(os, faults(t, d.At, 0)...)
 	if ths := broken(t, d.At, compare.Unclear); ths != nil {
 		os = append(os, Objection{Kind: ObjectMayBreak, Thresholds: ths})
 	}
@@ -286,6 +336,37 @@ func against(t *compare.Table, d *Stand) (os []Objection) {
 	}
 	if lacking != nil {
 		os = append(os, Objection{Kind: ObjectLacks, Metrics: lacking})
+	}
+	return os
+}
+
+// breaksAll reports whether a setting breaks all of some thresholds.
+func breaksAll(t *compare.Table, i int, ths []dyno.Threshold) bool {
+	breaks := broken(t, i, compare.Failed)
+	return !slices.ContainsFunc(ths, func(th dyno.Threshold) bool { return !slices.Contains(breaks, th) })
+}
+
+// faults are those of a setting that another has not: trials that failed, requests that failed, a leak.
+func faults(t *compare.Table, i, other int) (os []Objection) {
+	failed := func(i int) (n int) {
+		for _, r := range t.Failed {
+			if r.Trial.Setting.String() == t.Settings[i].Setting.String() {
+				n++
+			}
+		}
+		return n
+	}
+	if n := failed(i); n > 0 && failed(other) == 0 {
+		os = append(os, Objection{Kind: ObjectCrashes, N: n, All: t.Settings[i].Trials == 0})
+	}
+	if _, _, _, often := failedMore(t, i, other); often {
+		os = append(os, Objection{Kind: ObjectFails})
+	}
+	leaks := func(s *compare.Setting) bool {
+		return s.Leak != nil && (s.Leak.Memory != nil && s.Leak.Memory.Verdict == leak.Leaking || s.Leak.Outside != nil && s.Leak.Outside.Verdict == leak.Leaking)
+	}
+	if leaks(&t.Settings[i]) && !leaks(&t.Settings[other]) {
+		os = append(os, Objection{Kind: ObjectLeaks})
 	}
 	return os
 }
@@ -319,17 +400,20 @@ const (
 	classes
 )
 
-// weights are what a rise counts in the rule. One per cent of memory is worth between 1/8 and 2 per cent of
-// time or CPU time: tune takes 1/2 (tune.DefaultPrice), and machines and budgets differ by four times either way.
+// weights are what a rise counts in the rule. One per cent of memory is worth between 1/8 and 1 per cent of
+// time or CPU time: tune takes 1/2 (tune.DefaultPrice), and machines and budgets differ.
 var weights = [classes]float64{ofTime: 1, ofCPU: 1, ofMemory: 0.25}
 
 // leastWorth is what a fall is worth at least, to [Stand.bargain].
 var leastWorth = [classes]float64{ofTime: 1, ofCPU: 1, ofMemory: 0.125}
 
 const (
-	mostForGain = 2 // times the gain that one could pay
+	mostForGain = 2 // times the gain that anybody would want, to [Stand.bargain]
 	mostRise    = 4 // times as much of anything that one could pay
 )
+
+// mostWorth is what a fall is worth at most, to [Stand.payable].
+var mostWorth = [classes]float64{ofTime: 2, ofCPU: 2, ofMemory: 1}
 
 func classOf(metric string) int {
 	switch {
@@ -342,7 +426,7 @@ func classOf(metric string) int {
 }
 
 // payable reports whether a sensible person could pay for a gain: the greatest rise of each class, memory
-// counted a quarter, is in sum at most mostForGain times the greatest gains, and none is more than mostRise times.
+// counted a quarter, is in sum at most what the greatest gains are worth, and none is more than mostRise times.
 func (d *Stand) payable() bool {
 	return slices.Max(d.worse[:]) <= math.Log(mostRise) && d.net() >= 0
 }
@@ -361,10 +445,14 @@ func (d *Stand) bargain(risks []Risk) bool {
 	return slices.Max(worst[:]) <= math.Log(mostRise) && price <= gain
 }
 
-// net is what is left of twice the gain after the price.
+// net is what is left of the most that the gain is worth after the price. Where throughput falls, response times that are shorter are no gain:
+// fewer requests were answered.
 func (d *Stand) net() (left float64) {
 	for class, w := range weights {
-		left += mostForGain*d.better[class] - w*d.worse[class]
+		if class != ofTime || !slices.Contains(d.Worse, "req/s") {
+			left += mostWorth[class] * d.better[class]
+		}
+		left -= w * d.worse[class]
 	}
 	return left
 }

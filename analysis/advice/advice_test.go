@@ -44,16 +44,16 @@ func TestHighestPrice(t *testing.T) {
 		{"cpu-sec/req", 0.97, "rss-peak-B", 1.28, nil},
 		{"cpu-sec/req", 0.9, "rss-peak-B", 2.32, nil},
 		{"cpu-sec/req", 0.8, "rss-peak-B", 4, nil},
-		{"rss-peak-B", 0.984, "p50-sec", 1.033, nil},
-		{"rss-peak-B", 0.7, "cpu-sec/req", 2.04, nil},
+		{"rss-peak-B", 0.984, "p50-sec", 1.016, nil},
+		{"rss-peak-B", 0.7, "cpu-sec/req", 1.43, nil},
 		{"p99-sec", 0.9, "cpu-sec/req", 1.235, nil},
 		{"cpu-sec/req", 0.9, "req/s", 1 / 1.235, nil},
-		{"rss-peak-B", 0.7, "cpu-sec/req", 1.7, map[string]float64{"p50-sec": 1.2, "p99-sec": 1.1, "req/s": 1 / 1.2}}, // the other class is paid, too
+		{"rss-peak-B", 0.7, "cpu-sec/req", 1.299, map[string]float64{"p50-sec": 1.1, "p99-sec": 1.05, "req/s": 1 / 1.1}}, // the other class is paid, too
 	} {
 		for _, side := range []struct {
 			factor float64
 			want   Kind
-		}{{0.98, Trade}, {1.02, Keep}} {
+		}{{0.99, Trade}, {1.01, Keep}} {
 			factor := side.factor
 			if m, _ := dyno.MetricByName(c.price); m.Better > 0 {
 				factor = 1 / factor

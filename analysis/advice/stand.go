@@ -74,6 +74,10 @@ func StandOf(t *compare.Table, i int) Stand {
 // FailedMore returns how many requests failed or were never sent under a setting and under the
 // baseline, if the share is greater than the baseline's, and whether by more than bearableFailures.
 func FailedMore(t *compare.Table, i int) (now, then float64, more, often bool) {
+	return failedMore(t, i, 0)
+}
+
+func failedMore(t *compare.Table, i, other int) (now, then float64, more, often bool) {
 	of := func(s *compare.Setting) (n, share float64) {
 		for _, metric := range []string{"failures", "unsent"} {
 			for _, x := range s.Values[metric].Trials {
@@ -86,7 +90,7 @@ func FailedMore(t *compare.Table, i int) (now, then float64, more, often bool) {
 		return n, n / (n + float64(s.Pooled.Requests))
 	}
 	now, share := of(&t.Settings[i])
-	then, before := of(&t.Settings[0])
+	then, before := of(&t.Settings[other])
 	return now, then, share > before, share-before > bearableFailures
 }
 

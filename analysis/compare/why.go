@@ -122,6 +122,7 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+	surelyMore = 1.1  // times a change, which functions that are sampled exceed by chance
 	mostShare  = 2    // a larger share is not reported: so much more than the whole is no part of it, such as heap that is not resident
 
 	// A service that uses less has no queue for CPUs.
@@ -172,10 +173,17 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		if weight < leastShare {
 			continue
 		}
+		switch {
+		case l.metric == m.Name:
+			c.Offset = len(c.Places) > 0 && weight > surelyMore
+		case sumOf(c.Places)/v.Diff > surelyMore: // others went the other way, so these say little of another metric
+			c.Places = nil
+		}
 		if l.part && weight <= mostShare {
 			c.Share = dyno.Number(min(weight, 1))
 			if lo, hi := t.share(i, l.metric, m.Name, weight); l.metric != m.Name && lo <= hi {
-				c.Least, c.Most, c.Offset = dyno.Number(max(0, min(lo, 1))), dyno.Number(min(hi, 1)), lo > 1
+				c.Least, c.Most = dyno.Number(max(0, min(lo, 1))), dyno.Number(min(hi, 1))
+				c.Offset = lo > 1 && l.of == "cpu-sec/req" // of heap, what is more may just not be resident
 			}
 		}
 		c.weight = min(weight, 1) - l.far
@@ -187,17 +195,21 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	return found[:min(len(found), mostCauses)]
 }
 
+// sumOf is what the places changed together.
+func sumOf(places []Place) (sum float64) {
+	for _, p := range places {
+		sum += float64(p.Change)
+	}
+	return sum
+}
+
 // weigh tells what fraction of a change of m a lever can account for; where units do not
 // compare, by its own ratio.
 func (t *Table) weigh(i int, m dyno.Metric, l lever, places []Place) float64 {
 	s := &t.Settings[i]
 	v, moved := s.Versus[l.metric], s.Versus[m.Name]
 	if l.metric == m.Name { // it is no cause of itself; its places are
-		sum := 0.0
-		for _, p := range places {
-			sum += float64(p.Change)
-		}
-		return sum / moved.Diff
+		return sumOf(places) / moved.Diff
 	}
 	if m.Name != "cpu-sec/req" && (l.of == "cpu-sec/req" || l.metric == "cpu-sec/req") && s.idleCPUs() {
 		l.of = "mean-sec"

@@ -43,7 +43,9 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 	case advice.Allowed:
 		return allowed(t, a)
 	case advice.Broken:
-		return fmt.Sprintf("No recommendation: %s breaks %s, and no other setting is sure to keep every threshold.", base, thresholds(advice.Breaks(t, 0)))
+		return brokenBy(t, base)
+	case advice.Mend:
+		return mend(t, base, &a.Choices[0])
 	case advice.Wait:
 		c := &a.Choices[0]
 		v := &vs[c.Setting-1]
@@ -81,12 +83,6 @@ func noAdvice(t *compare.Table, lacks []advice.Lack) string {
 			return "No verdict: the runs were made at different times, and what the machine did between them is in every change and in no interval (consider: one run of both, with --vary)."
 		case advice.LackPlanned:
 			why = append(why, "only "+Partial(t, l.N, l.Of))
-		case advice.LackFailed:
-			of := ""
-			if l.Setting >= 0 {
-				of = " of " + t.Settings[l.Setting].Setting.Label()
-			}
-			why = append(why, layout.Count(l.N, "trial")+of+" failed")
 		case advice.LackSaturated:
 			why = append(why, fmt.Sprintf("dyno may itself have been the limit in %s", layout.Count(l.N, "trial")))
 		}
@@ -107,12 +103,15 @@ func choose(t *compare.Table, a *advice.Advice, vs []Verdict) string {
 	case c.Risks != nil:
 		text += fmt.Sprintf("; it is unclear in %s (at worst %s)", best.unclear, List(worstOf(c)))
 	case best.unclear != "":
-		text += fmt.Sprintf("; it is unclear in %s, at worst %v worse", best.unclear, advice.Bearable)
+		text += fmt.Sprintf("; it is unclear in %s, but by less than %v", best.unclear, advice.Bearable)
 	}
 	if best.failed != "" {
 		text += "; " + best.failed
 	}
 	text += "."
+	if a.AllBreak {
+		text += fmt.Sprintf(" All settings break %s.", thresholds(advice.Breaks(t, 0)))
+	}
 	var names []string
 	for _, c := range a.Choices[1:] {
 		if c.Against == nil && c.Price == "" && (c.Kind == advice.ChoiceGain || c.Kind == advice.ChoiceRisk) {
@@ -127,6 +126,48 @@ func choose(t *compare.Table, a *advice.Advice, vs []Verdict) string {
 		are = "are"
 	}
 	return text + fmt.Sprintf(" %s %s also better in something and not shown to be worse in anything; settings were compared with the baseline, not with each other.", List(names), are)
+}
+
+// brokenBy says why no setting is recommended where the baseline breaks a threshold.
+func brokenBy(t *compare.Table, base string) string {
+	text := fmt.Sprintf("No recommendation: %s breaks %s", base, thresholds(advice.Breaks(t, 0)))
+	var but []string
+	for i := 1; i < len(t.Settings); i++ {
+		c := advice.ChoiceOf(t, i)
+		switch breaks := advice.Breaks(t, i); {
+		case len(breaks) > 0:
+			but = append(but, fmt.Sprintf("%s breaks %s", label(t, &c), thresholds(breaks)))
+		case c.Against != nil:
+			but = append(but, label(t, &c)+": "+doubtful(t, &c))
+		}
+	}
+	if len(but) == 0 || len(but) > mostChoices {
+		return text + ", and no other setting is sure to keep every threshold."
+	}
+	return text + "; " + strings.Join(but, "; ") + "."
+}
+
+// mend says what is wrong with the baseline and not with a setting, and what that costs.
+func mend(t *compare.Table, base string, c *advice.Choice) string {
+	var has []string
+	for _, o := range c.Mends {
+		switch o.Kind {
+		case advice.ObjectLeaks:
+			has = append(has, "leaks memory")
+		case advice.ObjectFails:
+			has = append(has, "has more requests that fail")
+		case advice.ObjectCrashes:
+			has = append(has, "has "+layout.Count(o.N, "trial")+" that failed")
+		}
+	}
+	text := fmt.Sprintf("%s %s, and %s does not", base, List(has), label(t, c))
+	switch {
+	case c.Price != "":
+		return fmt.Sprintf("A trade-off: %s. Its price is %s.", text, priceOf(t, c))
+	case c.Gain != "":
+		return fmt.Sprintf("Recommended: %s. %s. It is worse in no primary metric, and has %s.", label(t, c), text, gainOf(t, c))
+	}
+	return fmt.Sprintf("Recommended: %s. %s. It is shown to be worse in no primary metric.", label(t, c), text)
 }
 
 // allowed recommends the setting that keeps the thresholds, whatever else it costs.
@@ -174,14 +215,23 @@ func trade(t *compare.Table, choices []advice.Choice) string {
 	return text
 }
 
-// losses say of settings that are no choice why, a clause each.
+// losses say of settings that are no choice why, a clause each, and how many more there are.
 func losses(t *compare.Table, choices []advice.Choice, plain bool) (parts []string) {
+	defer func() {
+		if n := len(choices) - mostChoices; n > 0 && len(parts) > 0 {
+			parts = append(parts, layout.Count(n, "more setting")+" of the table are no better")
+		}
+	}()
 	for i := range choices[:min(len(choices), mostChoices)] {
 		c := &choices[i]
 		switch c.Kind {
 		case advice.ChoiceDear:
 			parts = append(parts, fmt.Sprintf("%s costs more than it gains: %s, but %s", label(t, c), gainOf(t, c), priceOf(t, c)))
 		case advice.ChoiceBar:
+			if c.Gain == "" {
+				parts = append(parts, label(t, c)+": "+doubtful(t, c))
+				break
+			}
 			parts = append(parts, fmt.Sprintf("%s has %s, but %s", label(t, c), gainOf(t, c), doubtful(t, c)))
 		case advice.ChoiceWorse:
 			worse := label(t, c) + " is worse"
@@ -209,6 +259,12 @@ func doubtful(t *compare.Table, c *advice.Choice) string {
 			but = append(but, "some trials lack "+plainNouns(o.Metrics))
 		case advice.ObjectLeaks:
 			but = append(but, "it leaks memory")
+		case advice.ObjectCrashes:
+			if o.All {
+				but = append(but, "it finished no trial")
+			} else {
+				but = append(but, "it failed in "+layout.Count(o.N, "trial"))
+			}
 		}
 	}
 	if may := risks(c); may != "" && c.Kind == advice.ChoiceRisk {

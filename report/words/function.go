@@ -69,6 +69,8 @@ func Cause(c compare.Cause, of string) string {
 	text := causeNoun(c)
 	primary, _ := layout.UnitOf(of)
 	switch {
+	case c.Metric == of && c.Offset && len(c.Places) > 0:
+		text = fmt.Sprintf("functions changed by more than %s did, as others went the other way", primary)
 	case c.Metric == of && !math.IsNaN(float64(c.Share)) && len(c.Places) > 0:
 		text = fmt.Sprintf("%s of the change in %s is in functions", Share(c), primary)
 	case c.Offset:
@@ -142,17 +144,22 @@ func Share(c compare.Cause) string {
 	switch {
 	case c.Least >= 0.95:
 		return "all"
+	case !math.IsNaN(float64(c.Least)) && c.Share >= 0.995:
+		return fmt.Sprintf("all [%s, %s]", per(c.Least), per(c.Most))
 	case !math.IsNaN(float64(c.Least)):
 		return fmt.Sprintf("%s [%s, %s]", per(c.Share), per(c.Least), per(c.Most))
 	}
 	return tenths[int(math.Round(10*max(0, min(float64(c.Share), 1))))]
 }
 
-// NoCause says of settings that nothing was found which accounts for their changes, and what may find it.
-func NoCause(settings []string, profiled bool) string {
+// NoCause says of settings that nothing was found which accounts for their changes, which are of memory alone or not, and what may find it.
+func NoCause(settings []string, profiled, memory bool) string {
 	text := "Why, " + strings.Join(settings, ", ") + ": no cause was found"
-	if profiled {
+	switch {
+	case profiled:
 		return text + "."
+	case memory:
+		return text + " (consider: --profile heap)."
 	}
 	return text + " (consider: --profile cpu)."
 }

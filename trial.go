@@ -81,7 +81,7 @@ func (e *Experiment) Trials() []Trial {
 				default:
 					t.Leak = leaks
 					if e.Relink != nil && *e.Relink {
-						t.Subject.Layout = e.Rand(layoutStream + uint64(block)).Uint32() | 1
+						t.Subject.Layout = e.Rand(layoutStream+uint64(block)).Uint32() | 1
 					}
 				}
 				trials = append(trials, t)

@@ -94,7 +94,7 @@ func (k *Known) TooMuch() string {
 	}
 	for _, x := range k.of {
 		if all-x.rate() > pressureLimit {
-			return fmt.Sprintf("%s uses %s of a CPU without any request, which another setting would lack in its turn", who, percent(most))
+			return fmt.Sprintf("%s uses %s of a CPU without any request, and would take it from the others in their turns", who, percent(most))
 		}
 	}
 	for _, s := range slices.Sorted(maps.Keys(k.of)) {

@@ -122,7 +122,7 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
-	surelyMore = 1.1  // times a change, which functions that are sampled exceed by chance
+	surelyMore = 1.25 // times a change, which functions that are sampled exceed by chance
 	mostShare  = 2    // a larger share is not reported: so much more than the whole is no part of it, such as heap that is not resident
 
 	// A service that uses less has no queue for CPUs.
@@ -176,7 +176,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		switch {
 		case l.metric == m.Name:
 			c.Offset = len(c.Places) > 0 && weight > surelyMore
-		case sumOf(c.Places)/v.Diff > surelyMore: // others went the other way, so these say little of another metric
+		case sumOf(c.Places)/v.Diff > mostShare: // others went the other way, so these say little of another metric
 			c.Places = nil
 		}
 		if l.part && weight <= mostShare {

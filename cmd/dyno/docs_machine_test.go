@@ -113,6 +113,7 @@ func TestMachineCommandsOfDocuments(t *testing.T) {
 		{regexp.MustCompile(` -w \d+s`), " -w 20ms"},
 		{regexp.MustCompile(`'100->2000 over 60s then 2000 over 30s'`), "'100->200 over 300ms then 200 over 200ms'"},
 		{regexp.MustCompile(`--trace 3s`), "--trace 200ms"},
+		{regexp.MustCompile(`npm run build`), "true"},
 		{regexp.MustCompile(`127\.0\.0\.1:(8080|6060)`), address},
 		{regexp.MustCompile(`\bargus\b`), name},
 		{regexp.MustCompile(`^(dyno bench .*)`), "$1 -d 20s"},
@@ -169,8 +170,11 @@ func TestMachineCommandsOfDocuments(t *testing.T) {
 			if out, err := exec.Command("git", "-C", dir, "branch", "main", "HEAD~1").CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "targets.txt"), []byte("GET http://"+address+"/\n"), 0o666); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{"targets.txt": "GET http://" + address + "/\n", "web/dist/page.html": "a page"} {
+				path := filepath.Join(dir, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if n > 0 {
 				t.Parallel()

@@ -22,8 +22,8 @@ func testWhy(t *testing.T, names ...string) {
 		"json":       {"CPU time", "pretty"},
 	}
 	cmd := exec.Command("dyno", "run", "--json", "../../examples/testdata/planted", "--out", filepath.Join(t.TempDir(), "run"),
-		"--vary", "arg.plant=none,"+strings.Join(names, ","), "--path", "/items?page={{random 0 9}}", "-c", "4", "-n", "4000", "-w", "200ms",
-		"--repeat", "6", "--profile", "cpu,allocs,mutex", "--profile-repeat", "6", "--", "-addr", "{{.Addr}}", "-plant", "{{.arg.plant}}")
+		"--vary", "arg.plant=none,"+strings.Join(names, ","), "--path", "/items?page={{random 0 9}}", "-c", "4", "-n", "3000", "-w", "200ms",
+		"--repeat", "10", "--profile", "cpu,allocs,mutex", "--profile-repeat", "6", "--", "-addr", "{{.Addr}}", "-plant", "{{.arg.plant}}")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

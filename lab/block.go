@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -23,10 +24,11 @@ type block struct {
 	own      func(*dyno.Trial) bool // an error of this trial is its setting's own
 	ledger   *rests.Ledger          // nil where CPU clocks cannot be read
 	known    *rests.Known
-	quiet    bool // it is the first, and has a quiet moment
+	quiet    bool // it has a quiet moment, as none before had
 	patient  bool // none has less time to get ready because others are there
 
 	stop    context.CancelCauseFunc
+	quieted atomic.Bool // it had its quiet moment
 	mu      sync.Mutex
 	running []*Running    // the subjects that are ready
 	ready   time.Duration // the longest that one of them took; at least 1
@@ -70,7 +72,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	l = l.sharing()
 	b := &block{rota: turns.New(trials[0].Load.Seed), turn: time.Duration(c.e.Resolved().Turn.Or(dyno.DefaultTurn)), own: c.itsOwn, patient: c.proved || c.patient}
 	if l.CPU != nil && l.Away == 0 {
-		b.ledger, b.known, b.quiet = rests.NewLedger(), &c.known, c.blocks == 1
+		b.ledger, b.known, b.quiet = rests.NewLedger(), &c.known, !c.quieted
 		b.rota.Mark = b.ledger.Mark
 		b.known.Probing = rests.Reading / time.Duration(trials[0].Probes.Every.Or(dyno.DefaultEvery)).Seconds()
 	}
@@ -96,6 +98,7 @@ func (l *Lab) runBlock(ctx context.Context, c *course, trials []dyno.Trial) ([]*
 	}
 	b.rota.Run(ctx)
 	wg.Wait()
+	c.quieted = c.quieted || b.quiet && b.quieted.Load()
 	for _, t := range all {
 		if t.beside.counted && trials[0].For == "" {
 			c.known.Add(t.Setting.String(), t.beside.rested)
@@ -263,7 +266,9 @@ func (p *besides) rest(ctx context.Context, t *trial, cpu func() (float64, error
 	for tries, busy := 0, cpu != nil; busy && tries < rests.QuietTries; tries++ {
 		began, err := cpu()
 		from := time.Now()
-		sleepUntil(ctx, from.Add(rests.QuietTime))
+		if !sleepUntil(ctx, from.Add(rests.QuietTime)) { // what was seen is of no moment
+			return context.Cause(ctx)
+		}
 		if ended, err2 := cpu(); err == nil && err2 == nil {
 			busy = b.known.Quiet(t.Setting.String(), (ended-began)/time.Since(from).Seconds())
 		}
@@ -271,6 +276,7 @@ func (p *besides) rest(ctx context.Context, t *trial, cpu func() (float64, error
 	if err := p.Await(ctx, false); err != nil { // until that is known of all
 		return err
 	}
+	b.quieted.Store(true)
 	if why := b.known.TooMuch(); why != "" {
 		b.stop(&notBeside{why: why})
 	}
@@ -284,9 +290,11 @@ func (p *besides) charge(t *trial, values dyno.Values) dyno.Values {
 		return values
 	}
 	off := p.block.known.Timed(t.Setting.String(), p.rested) * p.rested.Time().Seconds()
-	for i, v := range values {
-		if v.Metric == "cpu-sec" {
-			values[i].Value = max(v.Value-off, 0)
+	if all, _ := values.Get("cpu-sec"); off > 0 && all > 0 {
+		for i, v := range values {
+			if v.Metric == "cpu-sec" || v.Metric == "cpu-user-sec" || v.Metric == "cpu-system-sec" { // in proportion
+				values[i].Value *= max(1-off/all, 0)
+			}
 		}
 	}
 	if p.rested.LateTime > 0 {

@@ -504,7 +504,8 @@ func TestBlockOfShortLoads(t *testing.T) {
 func TestBlockAnewAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		f.lab.Skip = func(n int) bool { return n <= 3 || n == 5 }
+		done := map[int]bool{1: true, 2: true, 3: true, 5: true} // side by side, by a process before
+		f.lab.Skip = func(n int) bool { return done[n] }
 		start := f.lab.Start
 		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			if patience > 0 {
@@ -515,13 +516,89 @@ func TestBlockAnewAlone(t *testing.T) {
 			return running, err
 		}
 		f.lab.WhyNotBeside = error.Error
-		r := f.run(t.Context(), besideExperiment(3))
+		alone := 0
+		f.lab.Alone = func(string) { clear(done); alone++ } // as the store does
 		var got []int
-		for _, res := range r.results {
-			got = append(got, res.Trial.N)
+		err := f.lab.Run(t.Context(), besideExperiment(3), func(r *dyno.Result) error { got = append(got, r.Trial.N); return nil })
+		if err != nil || !slices.Equal(got, []int{3, 4, 1, 2, 5, 6}) || alone != 1 {
+			t.Errorf("%v, trials %v, alone %d times", err, got, alone)
 		}
-		if !slices.Equal(got, []int{3, 4, 6}) || len(r.alone) != 1 {
-			t.Errorf("trials %v, alone %q", got, r.alone)
+	})
+}
+
+// So is a resumed run in whose quiet moment a setting works.
+func TestBlockAnewBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		epoch := time.Now()
+		done := map[int]bool{1: true, 2: true, 3: true, 4: true}
+		f.lab.Skip = func(n int) bool { return done[n] }
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			running, err := start(ctx, tr, dir, patience)
+			running.Target.PID = tr.N
+			return running, err
+		}
+		f.lab.CPU = func(pid int) (float64, error) { return float64(1-pid%2) / 2 * time.Since(epoch).Seconds(), nil }
+		f.lab.Alone = func(string) { clear(done) }
+		var got []int
+		err := f.lab.Run(t.Context(), besideExperiment(3), func(r *dyno.Result) error { got = append(got, r.Trial.N); return nil })
+		if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []int{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%v, trials %v", err, got)
+		}
+	})
+}
+
+// Where no directory says what is done, a block that was measured alone as the run went alone counts once.
+func TestBlockAloneOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		left := 2e9
+		f.lab.Memory = func() (float64, float64, error) { return left, 4 << 30, nil }
+		e := besideExperiment(3)
+		e.Subject.Env = map[string]string{"GOGC": "off"}
+		e.Factors = dyno.Factors{{Name: "GOMEMLIMIT", Levels: []string{"500MiB", "600MiB"}}}
+		var results []*dyno.Result
+		f.lab.Alone = func(string) { results = slices.DeleteFunc(results, (*dyno.Result).Beside) }
+		err := f.lab.Run(t.Context(), e, func(r *dyno.Result) error {
+			if results = append(results, r); len(results) == 2 {
+				left = 1.2e9 // short from the second block on
+			}
+			return nil
+		})
+		var got []int
+		for _, r := range results {
+			got = append(got, r.Trial.N)
+		}
+		if slices.Sort(got); err != nil || !slices.Equal(got, []int{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%v, trials %v", err, got)
+		}
+	})
+}
+
+// A block that does not come to its quiet moment leaves it to the next.
+func TestBlockQuietLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		epoch := time.Now()
+		f.lab.CPU = func(int) (float64, error) { return 0.002 * time.Since(epoch).Seconds(), nil }
+		start := f.lab.Start
+		f.lab.Start = func(ctx context.Context, tr *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			took := 100 * time.Millisecond
+			if tr.N == 2 {
+				took = 10 * time.Second
+			}
+			if patience > 0 && took > patience {
+				return nil, errors.New("it did not get ready")
+			}
+			running, err := start(ctx, tr, dir, patience)
+			running.Ready, running.Target.PID = took, tr.N
+			return running, err
+		}
+		f.lab.WhyNotBeside = error.Error
+		f.lab.Load = slowLoad(6 * time.Second)
+		if r := f.run(t.Context(), besideExperiment(3)); r.err != nil || r.alone != nil || len(r.results) != 6 {
+			t.Errorf("%v, %d results, alone %q", r.err, len(r.results), r.alone)
 		}
 	})
 }

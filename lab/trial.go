@@ -111,9 +111,6 @@ func (t *trial) finish(ctx context.Context, r *dyno.Result) {
 		r.Void = errors.As(err, new(*VoidError))
 	}
 	r.Values.Sort()
-	if since := t.lab.Keeper.Saw(r); since != "" && t.lab.Awake != nil {
-		t.lab.Awake(since)
-	}
 }
 
 func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {

@@ -3,6 +3,7 @@ package rests
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -13,7 +14,9 @@ const (
 	// pressureLimit is the share of one CPU that all who rest may use together, late in their rests: they take it from
 	// the one whose turn it is. p99 is what 1 % of the requests take, so less than 1 % of the time has to be disturbed.
 	// Services without background work have up to 0.06 % (doc/method/turns.md).
-	pressureLimit = 0.005
+	pressureLimit = 0.01
+	// workLimit is that of one: by so much one setting meets more than another.
+	workLimit = 0.005
 	// doubtLimit is the share of a subject's CPU time of which it is not known whether requests caused it, or time.
 	doubtLimit = 0.015
 	// lingerLimit is how much of its CPU time a subject may use right after its turns: by so much it may be charged too much
@@ -61,7 +64,7 @@ func (k *Known) Quiet(setting string, rate float64) (busy bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.setting(setting).quiet = rate
-	return rate > pressureLimit
+	return rate > workLimit
 }
 
 // Add notes what a subject of a setting used in a window.
@@ -85,17 +88,22 @@ func (k *Known) Timed(setting string, r Rested) float64 {
 func (k *Known) TooMuch() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all, most, who := 0.0, 0.0, ""
+	all, least, most, who := 0.0, math.Inf(1), 0.0, ""
 	for _, s := range slices.Sorted(maps.Keys(k.of)) {
 		rate := k.of[s].rate()
-		if all += rate; rate > most {
+		if k.of[s].sum.LateTime >= leastRest {
+			rate = max(rate-k.Probing, 0) // readings of probes are the same for all
+		}
+		all, least = all+rate, min(least, rate)
+		if rate > most {
 			most, who = rate, s
 		}
 	}
-	for _, x := range k.of {
-		if all-x.rate() > pressureLimit {
-			return fmt.Sprintf("%s uses %s of a CPU without any request, and would take it from the others in their turns", who, percent(most))
-		}
+	switch {
+	case most > workLimit && len(k.of) > 1:
+		return fmt.Sprintf("%s uses %s of a CPU without any request, and would take it from the others in their turns", who, percent(most))
+	case all-least > pressureLimit && len(k.of) > 1:
+		return fmt.Sprintf("the settings use %s of a CPU together without any request (%s most of it), and would take it from the one whose turn it is", percent(all), who)
 	}
 	for _, s := range slices.Sorted(maps.Keys(k.of)) {
 		x := k.of[s]

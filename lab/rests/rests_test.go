@@ -149,3 +149,27 @@ func TestTimed(t *testing.T) {
 		t.Errorf("a service with few requests, and readings of probes: %s", why)
 	}
 }
+
+// Many settings that do little are not too much together, nor are readings of probes the services' work; a sum that is too much says so.
+func TestTooMuchTogether(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		n             int
+		rate, probing float64
+		want          string
+	}{
+		{"sixteen that do little", 16, 0.0005, 0.0003, ""},
+		{"readings each 50 ms", 2, 0.006, Reading / 0.05, ""},
+		{"many that do more", 8, 0.003, 0, "the settings use 2.4 % of a CPU together without any request (a most of it)"},
+	} {
+		k := Known{Probing: c.probing}
+		for i := range c.n {
+			s := string(rune('a' + i))
+			k.Quiet(s, c.rate-c.probing)
+			k.Add(s, window(0.5, 0.001, c.rate))
+		}
+		if got := k.TooMuch(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -136,3 +136,12 @@ func (o *On) check() *PlanError {
 	}
 	return wrong(o.Senders() > mostAgents, "on", "%d agents are too many (want at most %d)", o.Senders(), mostAgents)
 }
+
+// LaunchedHere reports whether dyno launches the subject on this machine.
+func (e *Experiment) LaunchedHere() bool {
+	return e.On.Kubernetes == nil && e.Bench == nil && e.Subject.Launched()
+}
+
+func (e *Experiment) checkAwake() *PlanError {
+	return wrong(e.Awake != nil && *e.Awake && !e.LaunchedHere(), "awake", "the CPUs are kept awake for a subject that dyno launches on this machine (consider: awake: false)")
+}

@@ -221,7 +221,7 @@ func (e *Experiment) CheckFile() *PlanError {
 			return err
 		}
 	}
-	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.checkRelink(), e.checkPrimary(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
+	return cmp.Or(e.checkProfiles(), e.checkMemory(), e.checkRelink(), e.checkAwake(), e.checkPrimary(), e.Probes.check(), CheckThresholds(e.Thresholds, e.MetricNames()))
 }
 
 // checkPrimary checks the names of metrics that decide.
@@ -272,25 +272,6 @@ func (e *Experiment) checkProfiles() *PlanError {
 		wrong(len(e.Profile) > 0 && !reachable, "profile", "dyno cannot take a profile of %s (%s)", &e.Subject, cure),
 		wrong(e.Trace > 0 && !reachable, "trace", "dyno cannot take a trace of %s (%s)", &e.Subject, cure),
 	)
-}
-
-func (e *Experiment) checkRelink() *PlanError {
-	if e.Relink == nil || !*e.Relink {
-		return nil
-	}
-	return cmp.Or(
-		wrong(!e.Subject.Source(), "relink", "relink needs a subject that dyno builds, not %s (consider: subject.package)", &e.Subject),
-		wrong(e.On.Kubernetes != nil, "relink", "relink needs a subject on this machine, not in a cluster (consider: relink: false)"),
-		wrong(e.Slice > 0, "relink", "slices are of one launch, which has one executable (consider: a run without slice)"),
-	)
-}
-
-// GatedBuild reports whether relink serves a gate: a change of source, toolchain or flags is to be judged, not where
-// the linker put the code.
-func (e *Experiment) GatedBuild() bool {
-	settings := e.Levels()
-	return e.Relink == nil && e.Subject.Source() && e.On.Kubernetes == nil && e.Slice == 0 &&
-		slices.ContainsFunc(settings[1:], func(s Setting) bool { return DifferInBuild(settings[0], s) })
 }
 
 func (e *Experiment) checkMemory() *PlanError {

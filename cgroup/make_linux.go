@@ -246,9 +246,6 @@ func Scope(systemdRun string, l Limits) *Group {
 	if l.CPU > 0 {
 		command = append(command, "-p", "CPUQuota="+strconv.FormatFloat(100*l.CPU, 'f', 2, 64)+"%")
 	}
-	if l.Idle {
-		command = append(command, "-p", "CPUWeight=idle")
-	}
 	return &Group{Limits: l, Command: append(command, "--")}
 }
 

@@ -267,6 +267,7 @@ func TestPlanMistakes(t *testing.T) {
 		{"timeout", "load: {timeout: 0s}\n", "1:17", "want more than 0s"},
 		{"seed", "seed: 18446744073709551616\n", "1:7", "want a whole number below 2^64"},
 		{"another layout of a binary", "relink: true\nsubject: {binary: ./x}\n", "1:1", "relink needs a subject that dyno builds"},
+		{"CPUs awake for a URL", "awake: true\nsubject: {url: http://127.0.0.1:1}\n", "1:1", "the CPUs are kept awake for a subject that dyno launches on this machine"},
 		{"another layout of a slice", "relink: true\nslice: 4s\nsubject: {package: .}\nvary: {GOGC: [1, 2]}\n", "1:1", "slices are of one launch"},
 		{"old Go", "subject: {package: ., go: new}\n", "1:23", `bad Go version "new"`},
 		{"step in two parts", "load:\n  client:\n    setup: [{name: a, path: /, measure: true}]\n    loop:\n      - GET /b\n      - {name: a, path: /}\n", "6:9", `step "a" is measured in setup and in loop`},

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/advice"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/chart"
 	"github.com/dynolab/dyno/report/layout"
@@ -477,48 +476,4 @@ func firstRows(s layout.Section, most int) layout.Section {
 		}
 	}
 	return s
-}
-
-// next says how to learn more. left are the passages that had no room.
-func (v view) next(r *tables.Report, left []string) passage {
-	tables := "All tables: the same command with --full"
-	if r.Dir != "" {
-		tables = "All tables: dyno report " + r.Dir + " --full"
-	}
-	if left != nil {
-		tables += " (which also has " + words.List(left) + ")"
-	}
-	lines := []string{tables}
-	switch more, unclear := v.worthwhile(); {
-	case r.Dir == "":
-	case v.Kind == compare.OfService && v.Ran() < v.Planned:
-		lines = append([]string{fmt.Sprintf("The run is not complete: dyno run --resume %s goes on with it", r.Dir)}, lines...)
-	case more > 0:
-		what := "half the unclear verdicts"
-		if unclear == 1 {
-			what = "the unclear verdict"
-		}
-		lines = append([]string{fmt.Sprintf("%s may settle %s: dyno run --resume %s --more %d", layout.Count(more, "more block"), what, r.Dir, more)}, lines...)
-	}
-	return passage{lines: sentences(lines)}
-}
-
-// worthwhile is the number of blocks that would settle half of the unclear comparisons of primary
-// metrics, and how many these are; 0 if there are none, or too many, or the advice is clear.
-func (v view) worthwhile() (blocks, unclear int) {
-	if a := advice.Of(v.Table); a != nil && (a.Kind == advice.Keep || a.Kind == advice.Choose && len(a.Choices[0].Risks) == 0) {
-		return 0, 0
-	}
-	var more []int
-	for _, i := range v.Others() {
-		for _, m := range v.Metrics(true) {
-			if x, ok := v.Settings[i].Versus[m.Name]; ok && x.Verdict == stats.Unclear && x.Note.Kind == "" {
-				more = append(more, cmp.Or(x.MoreBlocks, math.MaxInt))
-			}
-		}
-	}
-	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > words.MostMore {
-		return 0, 0
-	}
-	return more[(len(more)-1)/2], len(more)
 }

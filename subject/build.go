@@ -37,6 +37,8 @@ type Built struct {
 	Injected bool          // the probe is in it
 	Sum      string        // of the executable's bytes, and of one that is Plantable or has a Layout of the same without: 16 hexadecimal digits; equal sources and flags in one directory have one
 	Warnings dyno.Warnings // doubts about this build
+
+	layout uint32 // dyno.Subject.Layout
 }
 
 // A Builder builds subjects, each only once. It must be closed.
@@ -46,14 +48,15 @@ type Builder struct {
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
 
-	mu      sync.Mutex // one build at a time: each takes all CPUs
-	built   map[string]*Built
-	layouts []string                // keys of built that have a layout, in the order in which they were made
-	copies  map[string]source       // of module versions
-	trees   map[string]string       // worktrees, by repository, commit and what was prepared in them
-	outside map[string][]string     // modules outside of the repository, by worktree
-	lists   []string                // git's folders of worktrees
-	tests   map[string]*TestPackage // by what makes them
+	mu       sync.Mutex // one build at a time: each takes all CPUs
+	built    map[string]*Built
+	layouts  [2]uint32               // of the executables that are kept, the later one last
+	copies   map[string]source       // of module versions
+	trees    map[string]string       // worktrees, by repository, commit and what was prepared in them
+	outside  map[string][]string     // modules outside of the repository, by worktree
+	overlays map[string]string       // flags of go build that add files, by what makes them
+	lists    []string                // git's folders of worktrees
+	tests    map[string]*TestPackage // by what makes them
 
 	setters map[string][]dyno.Setter // that were found, by where and of what
 
@@ -78,7 +81,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   guard.TempName(parent),
 		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
-		tests: map[string]*TestPackage{}, outside: map[string][]string{},
+		tests: map[string]*TestPackage{}, outside: map[string][]string{}, overlays: map[string]string{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a directory for builds: %w", err)
@@ -159,6 +162,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if built := b.built[key]; built != nil {
 		return built, nil
 	}
+	b.keepLayout(s.Layout)
 	src, err := b.find(ctx, s)
 	if err != nil {
 		return nil, err
@@ -202,24 +206,22 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	b.built[key] = built
-	b.keepLayouts(s, key)
+	built.layout = s.Layout
 	return built, nil
 }
 
-// fewLayouts is how many executables are kept that differ in their layout alone: those of a block and of the one before, of up to
-// 16 settings.
-const fewLayouts = 2 * 16
-
-// keepLayouts notes an executable with a layout, and removes the oldest.
-func (b *Builder) keepLayouts(s dyno.Subject, key string) {
-	if s.Layout == 0 {
+// keepLayout removes the executables whose layout is neither this one nor the one before, as those of a block share theirs, and the launches of the
+// one before may still end.
+func (b *Builder) keepLayout(layout uint32) {
+	if layout == 0 || layout == b.layouts[1] {
 		return
 	}
-	if b.layouts = append(b.layouts, key); len(b.layouts) > fewLayouts {
-		old := b.layouts[0]
-		os.RemoveAll(filepath.Dir(b.built[old].Path))
-		delete(b.built, old)
-		b.layouts = b.layouts[1:]
+	b.layouts = [2]uint32{b.layouts[1], layout}
+	for key, built := range b.built {
+		if l := built.layout; l != 0 && l != b.layouts[0] && l != layout {
+			os.RemoveAll(filepath.Dir(built.Path))
+			delete(b.built, key)
+		}
 	}
 }
 
@@ -253,7 +255,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	why := ""
 	if older(built.Go, "go1.22") {
 		why = "it needs Go 1.22, not " + built.Go
-	} else if strings.Contains(strings.Join(s.Build, " ")+" "+goflags(src), "-overlay") {
+	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
 		why = "the build has its own -overlay"
 	} else {
 		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go")
@@ -273,8 +275,6 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	return nil
 }
 
-func goflags(src *source) string { return cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")) }
-
 // older compares Go versions; a development version is older than none.
 func older(v, than string) bool { return version.IsValid(v) && version.Compare(v, than) < 0 }
 
@@ -293,7 +293,11 @@ func (b *Builder) compile(ctx context.Context, src *source, s dyno.Subject, gov 
 	}
 	own := slices.Concat(src.flags, s.Build)
 	if s.Layout != 0 {
-		own = joinLdflags("-randlayout="+strconv.FormatUint(uint64(s.Layout), 10), strings.Fields(goflags(src)), own)
+		vars, err := b.goEnv(ctx, src, "GOFLAGS") // which may be in the go command's own file
+		if err != nil {
+			return "", err
+		}
+		own = joinLdflags("-randlayout="+strconv.FormatUint(uint64(s.Layout), 10), strings.Fields(vars[0]), own)
 	}
 	args = append(append(args, own...), flags...)
 	args = append(args, "-o", out+string(filepath.Separator), ".")
@@ -378,6 +382,10 @@ var (
 // overlay returns the flag of go build that adds files to the package in dir, a path without
 // symbolic links. texts are by a part of the file's name, which ends in suffix.
 func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (flag string, err error) {
+	known := fmt.Sprintf("%q %q %q", dir, texts, suffix)
+	if flag := b.overlays[known]; flag != "" {
+		return flag, nil
+	}
 	folder := b.name("overlay")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", err
@@ -399,7 +407,11 @@ func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (f
 		return "", err
 	}
 	file := filepath.Join(folder, "overlay.json")
-	return "-overlay=" + file, os.WriteFile(file, text, 0o600)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", err
+	}
+	b.overlays[known] = "-overlay=" + file
+	return b.overlays[known], nil
 }
 
 func exists(path string) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -84,21 +83,6 @@ func firstMessage(err error) string {
 		}
 	}
 	return e.status
-}
-
-// findUp returns the path of the nearest file of that name in dir or above it, or "".
-func findUp(dir, name string) string {
-	for {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return ""
-		}
-		dir = parent
-	}
 }
 
 // RunTool runs a program that is no service, such as another load generator, as guard.Run does. Its

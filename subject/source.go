@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/subject/worktree"
 )
 
 // A source is a main package on disk, with the environment and flags to build it.
@@ -160,7 +161,7 @@ func (src *source) choose(v string) error {
 	}
 	chosen := toolchain(v)
 	src.env["GOTOOLCHAIN"] = chosen
-	file := findUp(src.dir, "go.mod")
+	file := worktree.FindUp(src.dir, "go.mod")
 	text, _ := os.ReadFile(file)
 	m := goLine.FindSubmatchIndex(text)
 	if m == nil {
@@ -295,7 +296,7 @@ func (b *Builder) current(ctx context.Context, dir string) string {
 	if err != nil {
 		return ""
 	}
-	if mod := findUp(dir, "go.mod"); mod != "" {
+	if mod := worktree.FindUp(dir, "go.mod"); mod != "" {
 		dir = filepath.Dir(mod)
 	}
 	// dyno's own run directories are no change of the program.

@@ -265,8 +265,8 @@ func undominated(t *compare.Table, cs []Choice) []Choice {
 	})
 }
 
-// compareChoices puts the more useful first: by kind, then by what is left of a gain after its price, then those that are better in more
-// metrics, unclear in fewer, and gain more.
+// compareChoices puts the more useful choice first. The kind counts first. Then counts what a gain leaves after its price, then how many
+// metrics are better, how many are unclear, and the gain.
 func compareChoices(a, b Choice) int {
 	kinds := []ChoiceKind{ChoiceGain, ChoiceMends, ChoiceRisk, ChoiceTrade, ChoiceDear, ChoiceBar, ChoiceWorse}
 	open := func(c Choice) int { return min(len(c.Against), 1) } // whose risks more blocks may settle come first
@@ -445,8 +445,8 @@ func (d *Stand) bargain(risks []Risk) bool {
 	return slices.Max(worst[:]) <= math.Log(mostRise) && price <= gain
 }
 
-// net is what is left of the most that the gain is worth after the price. Where throughput falls, response times that are shorter are no gain:
-// fewer requests were answered.
+// net is the greatest worth of the gain, less the price. Shorter response times are no gain where throughput falls: fewer requests
+// were answered.
 func (d *Stand) net() (left float64) {
 	for class, w := range weights {
 		if class != ofTime || !slices.Contains(d.Worse, "req/s") {

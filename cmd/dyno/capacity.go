@@ -106,8 +106,8 @@ requests of all its steps.`,
 // ofOneRate are flags that capacity has only to say that it decides what they say.
 var ofOneRate = []string{"rate", "duration", "requests", "repeat"}
 
-// ofBeside are those that say how settings share the time, which windows do not.
-var ofBeside = []string{"alone", "turn"}
+// ofBeside are those of blocks, which windows are not.
+var ofBeside = []string{"alone", "turn", "relink"}
 
 // newSearch checks what is asked for.
 func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*search, error) {

@@ -127,6 +127,7 @@ func (s *search) trial(ctx context.Context, setting dyno.Setting, length time.Du
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	s.hands.Saw(r)
 	return r, errors.Join(s.hands.Overridden(ctx, s.plan, r), s.dir.Add(r))
 }
 

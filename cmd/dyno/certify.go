@@ -267,10 +267,10 @@ func (g *certifier) run(ctx context.Context, e *dyno.Experiment) (rs []*dyno.Res
 		d := filepath.Join(dir, strconv.Itoa(n))
 		return d, os.MkdirAll(d, 0o700)
 	}
-	g.hands.Alone = func(why string) {
+	g.hands.Alone = func(string) {
 		if rs = slices.DeleteFunc(rs, (*dyno.Result).Beside); !g.told {
 			g.told = true
-			g.say("settings run one after the other: %s", why)
+			g.say("in some runs settings run one after the other, as one works without any request")
 		}
 	}
 	endDecided(g.hands, e, compare.Demands{}, func() []*dyno.Result { return rs })

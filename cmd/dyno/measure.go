@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,11 @@ func fill(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment, o *outFlags, d
 	var failed [3]error
 	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
 	hands.Awake = func(since string) { failed[2] = dir.SetAwake(since) }
+	if err := hands.Keeper.Resume(dir.Run.Awake); err != nil {
+		hands.Awake(fmt.Sprintf("%s; not since this session: %v", dir.Run.Awake, err))
+	} else if since := hands.Keeper.Since(); since != "" {
+		hands.Awake(since)
+	}
 	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
 	err := conduct(cmd, hands, e, o, e.Planned()-len(missing), dir.Brief, dir.Add)
 	return errors.Join(err, failed[0], failed[1], failed[2])
@@ -87,7 +93,7 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	if err != nil {
 		return err
 	}
-	hands.Dir = func(int) (string, error) { return "", nil }
+	hands.Dir, hands.Awake = func(int) (string, error) { return "", nil }, nil
 	var results []*dyno.Result
 	hands.Alone = func(string) { results = slices.DeleteFunc(results, (*dyno.Result).Beside) }
 	// An interrupted trial is shown, as it cannot be gone on with.
@@ -119,7 +125,12 @@ func openLab(cmd *cobra.Command, e *dyno.Experiment) (hands *lab.Lab, release fu
 	if hands.Keeper, err = awake.For(e); err != nil {
 		return nil, nil, errors.Join(err, remove())
 	}
-	return hands, func() error { hands.Keeper.Stop(); return remove() }, nil
+	return hands, func() error {
+		if hands.Keeper.Stop() && hands.Awake != nil {
+			hands.Awake(strings.TrimPrefix(hands.Keeper.Since()+"; they ended before the run did", "; "))
+		}
+		return remove()
+	}, nil
 }
 
 // prepare builds the subjects of a plan that are not yet built.

@@ -74,7 +74,7 @@ func measure(ctx context.Context, o options) error {
 	}
 	fmt.Println(program.Machine())
 	for _, c := range combinations() {
-		if !o.only.MatchString(c.name()) || b.known[c.name()] != nil {
+		if !o.only.MatchString(c.name()) || b.known[b.key(c)] != nil {
 			continue
 		}
 		if err := b.combination(ctx, c); err != nil {
@@ -152,9 +152,14 @@ func (b *bench) keepRecord(r *record) error {
 	return errors.Join(err, f.Close())
 }
 
+// key is the name of a combination's record: what was measured with other blocks is another.
+func (b *bench) key(c combination) string {
+	return fmt.Sprintf("%s, %d blocks of %v", c.name(), b.blocks, b.window)
+}
+
 // combination measures by default and alone.
 func (b *bench) combination(ctx context.Context, c combination) error {
-	r := &record{Name: c.name()}
+	r := &record{Name: b.key(c)}
 	for i, more := range [][]string{nil, {"--alone"}} {
 		args := append([]string{"--repeat", fmt.Sprint(b.blocks), "--vary", "BG=" + strings.Join(c.levels(), ",")}, c.load()...)
 		got, status, err := b.run(ctx, append(args, more...)...)

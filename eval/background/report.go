@@ -73,7 +73,7 @@ func (b *bench) report() error {
 	fmt.Fprintln(w, "background\tsettings\tload\tsetting\tmetric\tdefault\talone\tratio\t\ts\ts alone\tmeasured")
 	var all, beside tally
 	for _, c := range combinations() {
-		r := b.known[c.name()]
+		r := b.known[b.key(c)]
 		if r == nil || !b.only.MatchString(c.name()) {
 			continue
 		}

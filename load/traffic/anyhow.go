@@ -70,8 +70,8 @@ func anyhow(line string) (r record, kind found) {
 // methods are those that a plain word is taken for. In quotes a method is known by what follows.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
-// request finds the request: a request line in quotes, or a method and a target behind it. at is its first token, -1 if there is none, and
-// end the one after it.
+// request finds the request: a request line in quotes, or a method with a target behind it. Its first token is at, -1 without a request. The
+// token after it is end.
 func request(ts []token, r *record) (at, end int) {
 	isTarget := func(s string) bool { return strings.HasPrefix(s, "/") || strings.Contains(s, "://") || s == "*" }
 	for i, t := range ts {

@@ -206,8 +206,8 @@ func (b *builder) textLine(line string) (record, found) {
 // commonTime is how the common log format has a time: whole seconds.
 const commonTime = "02/Jan/2006:15:04:05 -0700"
 
-// common reads a line of the common or combined log format, of which httpd's documentation says
-// more (https://httpd.apache.org/docs/current/logs.html). Before the time there may be the host that was asked, or more.
+// common reads a line of the common or combined log format (https://httpd.apache.org/docs/current/logs.html). The host that was asked, or
+// more, may stand before the time.
 func common(line string) (r record, ok bool) {
 	rest := line
 	for r.at.IsZero() { // an address may be in brackets, too

@@ -175,8 +175,8 @@ func (o object) took(caddy bool) time.Duration {
 	return 0
 }
 
-// caddyDuration reads a duration as Caddy writes it (duration_format): seconds with a fraction, a text, or whole milliseconds or
-// nanoseconds, of which only the size tells which they are.
+// caddyDuration reads a duration as Caddy writes it (duration_format): a text, or a number. A fraction means seconds. A whole number means
+// milliseconds, or nanoseconds if it is large: nothing else tells them apart.
 func caddyDuration(s string) time.Duration {
 	const leastNano = 100_000
 	n, err := strconv.ParseInt(s, 10, 64)

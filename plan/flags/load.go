@@ -285,7 +285,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "turn", "", "time", "turn", "length of one turn of a setting that runs side by side; slow answers extend it (default 200ms, less in loads below 3s)")
 	p.Key(fs, "alone", "", "bool", "alone", "launch the settings one after the other, not side by side")
 	p.Key(fs, "relink", "", "bool", "relink", "link the executables of each block anew, with their functions in another order (default: with --fail-worse and factors rev, go or build)")
-	p.Key(fs, "awake", "", "bool", "awake", "keep the CPUs awake, by loops that run only where nothing else wants to (default: from when the hypervisor withholds time)")
+	p.Key(fs, "awake", "", "bool", "awake", "keep the CPUs awake, by loops that run almost only where nothing else wants to (default: from when the hypervisor withholds time)")
 	p.Key(fs, "allow-overridden", "", "bool", "allow_overridden", "go on although the program overrides GOGC, GOMEMLIMIT or GOMAXPROCS (default: the run ends after its first block)")
 	p.Key(fs, "image", "", "name", "subject.image", "container image that is the subject, with --on kubernetes")
 	p.Key(fs, "deployment", "", "name", "subject.deployment", "deployment whose pod is copied as the subject, with --on kubernetes")

@@ -107,7 +107,11 @@ func (r *Report) of(i int) string {
 func (r *Report) why(i int, a capacity.Answer) string {
 	s, of := r.Searches[i], r.of(i)
 	lo, hi := s.Bracket()
-	over := fmt.Sprintf("the time was up after %s (consider: a longer --within)", spent(s))
+	longer := "a longer --within"
+	if l := r.Problem.Longer; l > 0 { // which --within would cut
+		longer = fmt.Sprintf("--within %v", dyno.Duration((2*l).Round(time.Minute)*time.Duration(len(r.Searches))))
+	}
+	over := fmt.Sprintf("the time was up after %s (consider: %s)", spent(s), longer)
 	if r.Interrupted {
 		over = fmt.Sprintf("the search was interrupted after %s", spent(s))
 	}

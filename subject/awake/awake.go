@@ -1,7 +1,7 @@
 // Package awake keeps the CPUs of a virtual machine awake while dyno measures.
 //
 // When a CPU of a virtual machine has nothing to do it sleeps, and a busy host may wake it late: that shows as steal,
-// as a late generator, and in every percentile. A loop that runs only where nothing else wants to (the policy
+// as a late generator, and in every percentile. A loop that runs almost only where nothing else wants to (the policy
 // SCHED_IDLE of sched(7)) leaves it no reason to sleep. There is one for each CPU that dyno may use. They are in a
 // control group whose cpu.idle is 1, where one can be made (cgroup-v2.rst): else, against other control groups, they
 // would be more than nothing.
@@ -11,6 +11,7 @@
 package awake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cgroup"
@@ -35,26 +37,28 @@ type Keeper struct {
 
 	mu    sync.Mutex
 	tree  *guard.Tree
+	since string
 	ended bool // or it cannot
 }
 
-// For returns a keeper for the runs of a plan. One that is asked for begins at once, and another after the first trial that was
-// withheld time; nil if there is none. Only subjects that dyno launches are in the same control group as the loops, or
-// beside it: other services of the machine would lose time to them.
+// For returns a keeper for the runs of a plan that was checked, or nil. A keeper that the plan asks for begins at once. Any other begins after the first
+// trial that was withheld time. Only subjects that dyno launches here have one: their control group is that of the loops, or beside it. Services
+// elsewhere would lose time to the loops.
 func For(e *dyno.Experiment) (*Keeper, error) {
-	here := e.On.Kubernetes == nil && e.Subject.Launched()
-	switch {
-	case e.Awake != nil && !*e.Awake, e.Awake == nil && !here:
+	if e.Awake != nil && !*e.Awake || !e.LaunchedHere() {
 		return nil, nil
-	case !here:
-		return nil, errors.New("keep the CPUs awake: the subject is not one that dyno launches on this machine (consider: --awake=false)")
 	}
 	apart := slices.ContainsFunc(e.Levels(), func(s dyno.Setting) bool { return e.Trial(s).Grouped })
-	k := &Keeper{start: func() (*guard.Tree, error) { return start(apart) }}
+	k := &Keeper{start: func() (*guard.Tree, error) {
+		if quota := cgroup.CPUs("/proc"); !math.IsInf(quota, 1) {
+			return nil, fmt.Errorf("dyno may use %.3g CPUs (the limit of its control group), and loops would take them", quota)
+		}
+		return start(apart)
+	}}
 	if e.Awake == nil {
 		return k, nil
 	}
-	if _, err := k.begin(); err != nil {
+	if _, err := k.begin(""); err != nil {
 		return nil, fmt.Errorf("keep the CPUs awake: %w (consider: --awake=false)", err)
 	}
 	return k, nil
@@ -67,40 +71,73 @@ func (k *Keeper) Saw(r *dyno.Result) (since string) {
 	if k == nil || !known || steal < StealSeen {
 		return ""
 	}
-	if began, err := k.begin(); err != nil || !began {
+	since = fmt.Sprintf("begun after trial %d, in which the hypervisor withheld %.1f %% of the time", r.Trial.N, 100*steal)
+	if began, err := k.begin(since); err != nil || !began {
 		return ""
 	}
-	return fmt.Sprintf("since trial %d, in which the hypervisor withheld %.1f %% of the time", r.Trial.N, 100*steal)
+	return since
 }
 
-func (k *Keeper) begin() (began bool, err error) {
+// Resume begins the loops for a run in which they ran before, as since says.
+func (k *Keeper) Resume(since string) error {
+	if k == nil || since == "" {
+		return nil
+	}
+	_, err := k.begin(since)
+	return err
+}
+
+// Since says since when loops run that were not asked for; "" if there are none.
+func (k *Keeper) Since() string {
+	if k == nil {
+		return ""
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.since
+}
+
+func (k *Keeper) begin(since string) (began bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.tree != nil || k.ended {
 		return false, nil
 	}
-	k.tree, err = k.start()
-	k.ended = err != nil
-	return err == nil, err
+	if k.tree, err = k.start(); err != nil {
+		k.tree, k.ended = nil, true
+		return false, err
+	}
+	k.since = since
+	return true, nil
 }
 
-// Stop ends the loops, for good.
-func (k *Keeper) Stop() {
+// Stop ends the loops, for good, and reports whether they had ended before.
+func (k *Keeper) Stop() (broke bool) {
 	if k == nil {
-		return
+		return false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.ended = true; k.tree != nil {
-		k.tree.Stop(0)
+	if k.ended = true; k.tree == nil {
+		return false
 	}
+	select {
+	case <-k.tree.Done:
+		broke = true
+	default:
+	}
+	k.tree.Stop(0)
+	return broke
 }
 
-// start starts the loops in a control group of their own or, unless they have to be apart, in that of dyno.
+// ready is what the maker of loops writes when all of them run, and patience how long that may take.
+const (
+	ready    = "awake\n"
+	patience = 10 * time.Second
+)
+
+// start starts the loops in a control group of their own or, unless they have to be apart, in that of dyno. They run when it returns.
 func start(apart bool) (*guard.Tree, error) {
-	if quota := cgroup.CPUs("/proc"); !math.IsInf(quota, 1) {
-		return nil, fmt.Errorf("dyno may use %.3g CPUs (the limit of its control group), and loops would take them", quota)
-	}
 	cpus := guard.PinnedCPUs(math.MaxInt)
 	if len(cpus) == 0 {
 		return nil, errors.New("it is unknown which CPUs dyno may use")
@@ -113,13 +150,39 @@ func start(apart bool) (*guard.Tree, error) {
 		Path: self, Args: args, Dir: "/", Env: environ(),
 		Confine: &guard.Confinement{Limits: cgroup.Limits{Idle: true}, Name: "cpu.idle", Proc: "/proc"},
 	}
-	tree, err := guard.Start(job, guard.IO{})
+	tree, err := run(job)
 	if err != nil && !apart {
 		job.Confine = nil
-		tree, err = guard.Start(job, guard.IO{})
+		tree, err = run(job)
 	}
 	return tree, err
 }
+
+// run starts a maker of loops, and waits until they run.
+func run(job guard.Job) (*guard.Tree, error) {
+	var said strings.Builder // what went wrong; read when the tree is done
+	runs := make(chan struct{}, 1)
+	tree, err := guard.Start(job, guard.IO{Stdout: writer(func(p []byte) {
+		if string(p) == ready {
+			runs <- struct{}{}
+		}
+	}), Stderr: writer(func(p []byte) { said.Write(p) })})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-runs:
+		return tree, nil
+	case <-tree.Done:
+	case <-time.After(patience):
+		tree.Stop(0)
+	}
+	return nil, fmt.Errorf("the loops do not run: %s", cmp.Or(strings.TrimSpace(said.String()), tree.Status))
+}
+
+type writer func(p []byte)
+
+func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 // environ is that of the loops: nothing of dyno's has a meaning for them. Without preemption no signal comes every 10 ms.
 func environ() []string {
@@ -146,7 +209,7 @@ func Main() {
 		loop()
 	}
 	if err := loops(cpus); err != nil {
-		fmt.Fprintln(os.Stderr, "dyno: keep CPUs awake:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)

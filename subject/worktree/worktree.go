@@ -21,9 +21,9 @@ import (
 
 // A Maker makes worktrees by programs.
 type Maker struct {
-	Run   func(ctx context.Context, dir, name string, args ...string) (stdout string, err error) // a program to its end
-	First func(error) string                                                                     // the first message of a program that failed
-	Tell  func(step string)                                                                      // what takes long; nil: nobody wants to know
+	Run   func(ctx context.Context, dir, name string, args ...string) (stdout string, err error) // runs a program to its end
+	First func(error) string                                                                     // returns the first message of a program that failed
+	Tell  func(step string)                                                                      // is told of steps that take long; may be nil
 }
 
 // A Commit is what is to be checked out.
@@ -73,8 +73,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// findUp returns the file of a name in dir or above it; "" if there is none.
-func findUp(dir, name string) string {
+// FindUp returns the file of a name in dir or above it; "" if there is none.
+func FindUp(dir, name string) string {
 	for {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -155,7 +155,7 @@ func workFile(dir string) string {
 	if os.Getenv("GOWORK") != "" {
 		return ""
 	}
-	return findUp(dir, "go.work")
+	return FindUp(dir, "go.work")
 }
 
 // surroundings makes place look like what is around the repository, with links to all that is beside it and above it, as far as paths are. It

@@ -137,9 +137,14 @@ func dynoPlantWait(d, working time.Duration) {
 // dynoPlantBurn works 2 ms, and rests as long as makes its share.
 func dynoPlantBurn(share float64) {
 	const works = 2 * time.Millisecond
-	for {
+	for next := time.Now(); ; {
 		dynoPlantWait(works, works)
-		time.Sleep(time.Duration(float64(works) * (1/share - 1)))
+		next = next.Add(time.Duration(float64(works) / share)) // so that a sleep that ends late makes it no smaller
+		if late := time.Until(next); late < -works {
+			next = time.Now()
+		} else {
+			time.Sleep(late)
+		}
 	}
 }
 

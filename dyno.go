@@ -190,6 +190,7 @@ type Load struct {
 	Command string            `json:"command,omitempty"` // another generator, run by the shell instead of dyno's own
 
 	Speed         Speed      `json:"speed,omitempty"`          // of a replay; 0 means 1, as recorded
+	LogFormat     string     `json:"log_format,omitempty"`     // of Replay's lines, as nginx has it; "" means that each line tells by itself
 	ReplaySecrets bool       `json:"replay_secrets,omitempty"` // headers of a recording are sent that look secret
 	Recording     *Recording `json:"recording,omitempty"`      // what Replay has, once it was read
 

@@ -70,7 +70,7 @@ func (o On) elsewhere() bool {
 // local reports whether a URL is of the machine that asks.
 func local(u string) bool {
 	p, err := url.Parse(u)
-	return err == nil && (p.Hostname() == "localhost" || net.ParseIP(p.Hostname()).IsLoopback())
+	return err == nil && (p.Hostname() == "localhost" || p.Host == "unix:" || net.ParseIP(p.Hostname()).IsLoopback())
 }
 
 // Bounds of a plan away from this machine.

@@ -96,6 +96,7 @@ func (l *Load) checkReplay() *PlanError {
 	if l.Replay == "" {
 		return cmp.Or(
 			wrong(l.Speed != 0, "load speed", "speed is that of a replay (want replay, too; consider: rate)"),
+			wrong(l.LogFormat != "", "load log_format", "log_format is that of a replay's lines (want replay, too)"),
 			wrong(l.ReplaySecrets, "load replay_secrets", "replay_secrets needs a replay"),
 		)
 	}

@@ -41,6 +41,7 @@ const (
 	WarnNotGo       WarningKind = "not-go"
 	WarnAnswers     WarningKind = "answers" // by others than the process that was launched
 	WarnLimit       WarningKind = "cpu-limit"
+	WarnLate        WarningKind = "late-end"     // it had to be killed
 	WarnProbe       WarningKind = "probe"        // failed, or missed a part
 	WarnProbeCost   WarningKind = "probe-cost"   // it took time from the subject
 	WarnMetric      WarningKind = "metric"       // is left out

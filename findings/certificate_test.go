@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,36 @@ func TestCertificateOfARun(t *testing.T) {
 		}
 		if f := read(); f.Certificate == nil || !reflect.DeepEqual(f.Expired, test.why) {
 			t.Errorf("made with kernel %s: %v, want %v", test.kernel, f.Expired, test.why)
+		}
+	}
+}
+
+// A gate on a busy machine judges response times only if the certificate of this machine and load shows that they can be seen,
+// whatever became of the service's code since.
+func TestRobust(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	host := store.Host{Kernel: "6.1", CPU: "EPYC", CPUs: 2}
+	e := &dyno.Experiment{Subject: dyno.Subject{Package: "./svc", Dir: t.TempDir()}, Load: dyno.Load{Concurrency: 2}}
+	always := []string{"cpu/req", "alloc/req", "allocs/req", "rss-peak"}
+	if got, seen := Robust(e, host); !slices.Equal(got, always) || seen != nil {
+		t.Errorf("without a certificate: %v, %v", got, seen)
+	}
+	path, err := CertificatePath(&e.Subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &certify.Certificate{Schema: certify.Schema, Of: Identities(e, host, nil)[0]}
+	c.Of.Build, c.Of.Subject = "another", "go1.26.8 abc"
+	for _, p99 := range []dyno.Number{0.3, 0.04, 0.5} {
+		c.Outcomes = append(c.Outcomes, certify.Outcome{Judged: certify.Judged{Seen: []certify.Seen{{Metric: "p50-sec", Visible: 0.04}, {Metric: "p99-sec", Visible: p99}}}})
+	}
+	for kernel, want := range map[string][]string{"6.1": append(slices.Clone(always), "p50"), "6.0": always} {
+		c.Of.Kernel = kernel
+		if err := WriteCertificate(path, c); err != nil {
+			t.Fatal(err)
+		}
+		if got, seen := Robust(e, host); !slices.Equal(got, want) || len(seen) != len(want)-len(always) {
+			t.Errorf("of kernel %s: %v, %v; want %v", kernel, got, seen, want)
 		}
 	}
 }

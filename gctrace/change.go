@@ -24,6 +24,7 @@ const (
 // value explains them all.
 type goals struct {
 	before Cycle
+	live   float64 // of the collection before that
 	lo, hi float64 // that all since the last change have in common
 	n      int     // of those
 	other  int     // in a row that do not follow
@@ -35,9 +36,13 @@ type goals struct {
 // next takes a collection, and reports a change of GOGC.
 func (g *goals) next(c *Cycle) (ch Change, ok bool) {
 	lo, hi, known := GOGC(&g.before, c)
-	before := g.before
-	g.before = *c
+	before, live := g.before, g.live
+	g.before, g.live = *c, before.Live
 	if before.N == 0 || !known {
+		return ch, false
+	}
+	if live > 0 && g.other == 0 && math.Abs(c.Goal/before.Goal-1) < 0.01 && math.Abs(before.Live/live-1) > 0.05 { // a limit decides, not what is live
+		g.n, g.other = 0, 0
 		return ch, false
 	}
 	if g.n == 0 {
@@ -86,7 +91,7 @@ func (p *Process) change(c *Cycle) {
 		if p.Changed++; len(p.Changes) < mostChanges {
 			p.Changes = append(p.Changes, ch)
 		}
-		p.LastChange = ch.N
+		p.LastChange = max(p.LastChange, ch.N)
 	}
 	if p.Collections > 0 && c.Procs != p.Procs {
 		note(Change{N: c.N, At: c.Start, Procs: true, From: float64(p.Procs), To: float64(c.Procs)})
@@ -99,8 +104,13 @@ func (p *Process) change(c *Cycle) {
 // tick is what coarse clocks count in: that of Windows has 0.5 or 1 ms.
 const tick = 500 * time.Microsecond
 
-// coarse reports whether both stops of a collection are whole ticks.
-func (c *Cycle) coarse() bool { return c.SweepTerm%tick == 0 && c.MarkTerm%tick == 0 }
+// short is below what the runtime prints of a stop's fractions (runtime/mgc.go, fmtNSAsMS): longer ones are whole milliseconds with any clock.
+const short = 10 * time.Millisecond
+
+// coarse reports whether both stops of a collection are whole ticks, where they tell.
+func (c *Cycle) coarse() (coarse, told bool) {
+	return c.SweepTerm%tick == 0 && c.MarkTerm%tick == 0, c.SweepTerm < short && c.MarkTerm < short
+}
 
 // fewTicks is from how many collections on a clock is called coarse.
 const fewTicks = 5
@@ -108,5 +118,5 @@ const fewTicks = 5
 // Coarse reports whether the clock of the log counts in milliseconds, so that stops and CPU times of less are not known: nearly all stops are
 // 0 or whole.
 func (f *Figures) Coarse() bool {
-	return f.Collections >= fewTicks && float64(f.whole) >= 0.9*float64(f.Collections)
+	return f.short >= fewTicks && float64(f.whole) >= 0.9*float64(f.short)
 }

@@ -3,6 +3,7 @@ package gctrace
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,21 @@ func trace(from int, gogc float64, procs int, lives ...int) string {
 		before = live
 	}
 	return b.String()
+}
+
+// inStep has the lines of two processes in turns.
+func inStep(a, b string) string {
+	var both strings.Builder
+	other := strings.SplitAfter(b, "\n")
+	for i, line := range strings.SplitAfter(a, "\n") {
+		both.WriteString(line + other[i])
+	}
+	return both.String()
+}
+
+// goalOf is a log whose goals are all the same, as with a memory limit.
+func goalOf(mib int, text string) string {
+	return regexp.MustCompile(`\d+ MB goal`).ReplaceAllString(text, fmt.Sprint(mib, " MB goal"))
 }
 
 func logOf(t *testing.T, text string) *Log {
@@ -41,6 +57,8 @@ func TestChanges(t *testing.T) {
 		{"GOMAXPROCS", trace(1, 100, 32, steady...) + trace(11, 100, 3, 44, 44, 44, 44), []Change{{N: 11, Procs: true, From: 32, To: 3}}},
 		{"GOGC", trace(1, 100, 8, steady...) + trace(11, 400, 8, 44, 44, 44, 44, 44, 44, 44), []Change{{N: 11, From: 100, To: 400}}},
 		{"one odd goal", trace(1, 100, 8, steady...) + trace(11, 250, 8, 44, 44) + trace(13, 100, 8, 44, 45, 46, 50), nil},
+		{"two processes in step", inStep(trace(1, 100, 8, steady...), trace(1, 100, 4, steady...)), nil},
+		{"a memory limit from the start", goalOf(100, trace(1, 100, 8, 40, 41, 42, 40, 41, 42, 60, 60, 60, 60, 60)), nil},
 		{"no goals", strings.ReplaceAll(trace(1, 100, 8, steady...), " MB goal", " MB"), nil},
 	} {
 		l := logOf(t, c.text)

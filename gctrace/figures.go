@@ -30,7 +30,8 @@ type Figures struct {
 	capacity float64       // GOMAXPROCS × Span, seconds
 	paced    time.Duration // between starts of collections
 	paces    int64         // how many times that was
-	whole    int64         // collections whose stops are whole ticks of a coarse clock
+	short    int64         // collections whose stops tell how fine the clock is
+	whole    int64         // of those, with stops of whole ticks of a coarse clock
 }
 
 // A Size is a size in bytes over collections. First, Last and Max are as told.
@@ -72,8 +73,11 @@ func (f *Figures) add(c *Cycle) {
 	if c.Forced {
 		f.Forced++
 	}
-	if c.coarse() {
-		f.whole++
+	if coarse, told := c.coarse(); told {
+		f.short++
+		if coarse {
+			f.whole++
+		}
 	}
 	f.Wall += c.Wall()
 	f.CPU += c.CPU()

@@ -1,6 +1,7 @@
 package gctrace
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -70,7 +71,7 @@ func (l *Log) Add(c *Cycle) *Process {
 // process finds a collection's process by its number and time: several may have written to
 // one file.
 func (l *Log) process(c *Cycle) *Process {
-	var gap *Process
+	var next, gap *Process
 	for i := -1; i < len(l.Processes); i++ {
 		p := l.last
 		if i >= 0 {
@@ -81,16 +82,19 @@ func (l *Log) process(c *Cycle) *Process {
 		}
 		may := c.N > p.LastN && c.Start >= p.lastStart
 		if may && c.N == p.LastN+1 {
-			l.last = p
-			return p
+			if c.Procs == p.Procs { // two processes may collect in step
+				l.last = p
+				return p
+			}
+			next = cmp.Or(next, p)
 		}
 		if may && c.N > 1 && (gap == nil || p.LastN > gap.LastN && gap != l.last) {
 			gap = p
 		}
 	}
-	if gap != nil {
-		l.last = gap
-		return gap
+	if p := cmp.Or(next, gap); p != nil {
+		l.last = p
+		return p
 	}
 	p := &Process{FirstN: c.N, Timeline: Timeline{Width: firstColumn}}
 	if c.N > 1 {

@@ -24,9 +24,6 @@ import (
 	"github.com/dynolab/dyno/subject"
 )
 
-// stopGrace is how long a subject has from SIGTERM to SIGKILL.
-const stopGrace = 5 * time.Second
-
 // Open returns a lab with the hands of this machine; Dir, Skip and Watch are the caller's to set. Subjects
 // serve at host, an address of it; "" means 127.0.0.1. After release no build, worktree or process of the
 // lab is left.
@@ -40,6 +37,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 			l.Building(step)
 		}
 	}
+	end := new(subject.Ends)
 	l = &Lab{Hands: Hands{
 		Vet: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {
@@ -64,9 +62,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 			}
 			return built.Sum, nil
 		},
-		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
-			return start(ctx, builder, t, dir, host, patience)
-		},
+		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) { return start(ctx, builder, t, dir, host, patience, end) },
 		Names: func(ctx context.Context, s dyno.Subject, variable string) bool {
 			return !s.Launched() || builder.Names(ctx, s, variable)
 		},
@@ -74,9 +70,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
-			return buildProgram(ctx, builder, l, dir, nil)
-		},
+		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) { return buildProgram(ctx, builder, l, dir, nil) },
 		Tool:  subject.RunTool,
 		Probe: ProbeNamed,
 		RSS:   kernel.Together,
@@ -157,7 +151,7 @@ func programOf(name, dir string) dyno.Subject {
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
 // gctrace.txt.
-func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, host string, patience time.Duration) (*Running, error) {
+func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, host string, patience time.Duration, end *subject.Ends) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
 	}
@@ -181,7 +175,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 	if p.Foreign {
 		trace = nil
 	}
-	return &Running{
+	running := &Running{
 		Base:     p.Base,
 		Target:   probe.Target{PID: p.Main, Also: p.Also, Socket: p.Socket, Trace: trace, Grouped: t.Grouped},
 		Moved:    p.Moved,
@@ -192,12 +186,13 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 		Warnings: slices.Concat(built.Warnings, p.Warnings),
 		Done:     p.Done,
 		Err:      p.Err,
-		Stop: func() error {
-			p.Stop(stopGrace)
-			return out.Close()
-		},
-		Kill: func() { p.Stop(0) },
-	}, nil
+		Kill:     func() { p.Stop(0) },
+	}
+	running.Stop = func() error {
+		running.Late = end.Stop(p)
+		return out.Close()
+	}
+	return running, nil
 }
 
 // An Output takes what a subject writes, into files of a trial.

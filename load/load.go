@@ -28,6 +28,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/load/engine"
+	"github.com/dynolab/dyno/load/http1"
 	"github.com/dynolab/dyno/load/internal/pace"
 	"github.com/dynolab/dyno/load/scenario"
 	"github.com/dynolab/dyno/load/schedule"
@@ -250,10 +251,13 @@ func (r *runner) players() int {
 func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error) {
 	u, err := url.Parse(base)
 	ours := l.Program != "" || err == nil && (u.Scheme == "http" || u.Scheme == "https")
-	if err != nil || u.Host == "" || !ours || u.Path != "" && u.Path != "/" {
+	if err != nil || !ours || !dyno.IsAddress(base) {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
-	u = &url.URL{Scheme: u.Scheme, Host: u.Host}
+	u, _ = dyno.Service(u)
+	if network, _ := http1.Address(u); network == "unix" && l.Program != "" {
+		return nil, fmt.Errorf("load %q: a program is given no unix socket (consider: an argument of its own)", base)
+	}
 	if err := traffic.Note(&l); err != nil {
 		return nil, err
 	}
@@ -261,7 +265,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 	s, shards := new(scenario.Scenario), 1 // of a program, whose records one goroutine reads
 	if l.Program == "" {
 		shards = l.Concurrency
-		if s, err = scenario.Compile(u, &l, arg); err != nil {
+		if s, err = scenario.Compile(http1.Origin(u), &l, arg); err != nil {
 			return nil, err
 		}
 	}

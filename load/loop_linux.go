@@ -56,7 +56,7 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 	// at 1000/s from 0.18 to 0.12 ms for 0.7 % of a core; at 10,000/s it would
 	// take 11 %, hence the bound.
 	ls.spin = min(60*time.Microsecond, time.Duration(float64(time.Second)/r.load.Peak()/10))
-	if err := ls.resolve(ctx, http1.Address(r.base)); err != nil {
+	if err := ls.resolve(ctx); err != nil {
 		return nil, err
 	}
 	for range n {
@@ -77,7 +77,12 @@ func newLoops(ctx context.Context, r *runner, n int) (ls *loops, err error) {
 }
 
 // resolve finds the service's address: of several the one that answers, else the first.
-func (ls *loops) resolve(ctx context.Context, addr string) error {
+func (ls *loops) resolve(ctx context.Context) error {
+	network, addr := http1.Address(ls.r.base)
+	if network == "unix" {
+		ls.inet, ls.addr = unix.AF_UNIX, func() unix.Sockaddr { return &unix.SockaddrUnix{Name: addr} }
+		return nil
+	}
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil { // a name
 		var to *net.TCPAddr

@@ -191,14 +191,22 @@ func (p *Process) await(ctx context.Context, s dyno.Subject, patience time.Durat
 	limit := min(whole, cmp.Or(patience, whole))
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
+	dial := func(ctx context.Context) (net.Conn, error) {
+		network := "tcp"
+		if strings.HasPrefix(p.Addr, "/") {
+			network = "unix"
+		}
+		return new(net.Dialer).DialContext(ctx, network, p.Addr)
+	}
 	client := &http.Client{
 		// Whether its certificate is to be trusted is for the load to say.
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	var last error // why it was not ready, for as long as there was time to try
 	for began := time.Now(); ; {
-		err := attempt(ctx, client, p.Base, p.Addr, s.Ready)
+		err := attempt(ctx, client, dial, p.Base, s.Ready)
 		if err == nil {
 			p.held, err = p.holders()
 		}
@@ -271,15 +279,18 @@ func speaksTLS(addr string) bool {
 	return err == nil || strings.Contains(err.Error(), "remote error: tls: ") // it may want a certificate
 }
 
-func attempt(ctx context.Context, client *http.Client, base, addr, path string) error {
+func attempt(ctx context.Context, client *http.Client, dial func(context.Context) (net.Conn, error), base, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if path == "" {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		conn, err := dial(ctx)
 		if err == nil {
 			conn.Close()
 		}
 		return err
+	}
+	if before, _, ok := strings.Cut(base, "unix:/"); ok { // the socket is not a part of the request
+		base = before + "localhost"
 	}
 	req, err := http.NewRequestWithContext(ctx, "GET", base+path, nil)
 	if err != nil {
@@ -372,9 +383,19 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 		return nil, &dyno.PlanError{Msg: fmt.Sprintf("addr: %v", err)}
 	}
 	u, _ := url.Parse(l.base) // IsAddress could
-	l.base, l.addr = u.Scheme+"://"+u.Host, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	u, _ = dyno.Service(u)
+	l.base, l.addr = u.String(), net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+	if u.Path != "" {
+		l.addr = u.Path
+	}
+	if len(u.Path) > mostSocket {
+		return nil, &dyno.PlanError{Msg: fmt.Sprintf("addr: the path of the unix socket has %d bytes, %s (want at most %d; consider: a shorter TMPDIR)", len(u.Path), u.Path, mostSocket)}
+	}
 	return l, nil
 }
+
+// mostSocket is the longest path of a unix socket, in bytes (sockaddr_un, unix(7)).
+const mostSocket = 107
 
 func execute(text string, data any) (string, error) {
 	var b strings.Builder

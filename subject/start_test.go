@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -181,6 +182,21 @@ func TestAddr(t *testing.T) {
 	s.Addr = "https://{{.Addr}}/path"
 	_, err := Start(t.Context(), b, s, Options{})
 	wantError(t, err, "addr: ", "is not an address (want for example https://{{.Addr}} or https://127.0.0.1:8443)")
+}
+
+// A service at a unix socket is ready there, and is known to be the one that answers.
+func TestUnixSocket(t *testing.T) {
+	p := mustStart(t, "", func(s *dyno.Subject) {
+		s.Addr, s.Args[1], s.Ready = "http://unix:{{.Dir}}/x.sock", "{{.Dir}}/x.sock", "/healthz"
+	}, Options{})
+	if p.Base != "http://unix:"+p.Addr || !strings.HasSuffix(p.Addr, "/x.sock") {
+		t.Errorf("it serves at %s, %s", p.Base, p.Addr)
+	}
+	if got, known := guard.Listening(p.Addr, p.Processes()); !known || !slices.Equal(got, []int{p.PID}) {
+		t.Errorf("of the subject %v listen, %t; want %d", got, known, p.PID)
+	}
+	_, err := start(t, "", func(s *dyno.Subject) { s.Addr = "http://unix:/" + strings.Repeat("x", 200) }, Options{})
+	wantError(t, err, "the path of the unix socket has 201 bytes", "want at most 107")
 }
 
 // Files are in the directory before the program begins, and end with it.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -149,6 +151,9 @@ func (l *lines) fill(size int) {
 	l.have = l.have[:0]
 }
 
+// actions are those of go test -json (go doc test2json). An event of another kind is a line of a program.
+var actions = []string{"start", "run", "pause", "cont", "pass", "bench", "fail", "output", "skip", "attr", "build-output", "build-fail"}
+
 // line unwraps a line that begins as a JSON object does.
 func (l *lines) line(line []byte) {
 	var event struct {
@@ -160,14 +165,14 @@ func (l *lines) line(line []byte) {
 	trimmed := bytes.TrimSpace(line)
 	ok := json.Unmarshal(trimmed, &event) == nil // else fields of these names are of other kinds
 	switch {
-	case ok && event.Action != "" && event.Package != "":
+	case ok && slices.Contains(actions, event.Action) && event.Package != "":
 		if event.Output != nil {
 			l.piece("go test "+event.Package+" "+event.Test, *event.Output)
 		}
 	case ok && event.Log != nil && !json.Valid(bytes.TrimSpace([]byte(*event.Log))):
 		l.piece("docker "+event.Stream, *event.Log)
 	default:
-		if inner, ok := Line(trimmed); ok {
+		if inner, ok := Line(trimmed); ok && !bytes.Equal(inner, trimmed) {
 			line = append(bytes.Clone(inner), '\n')
 		}
 		l.out = append(l.out, line...)
@@ -191,8 +196,8 @@ func (l *lines) piece(of, text string) {
 
 // flush gives out the pieces of lines that never ended.
 func (l *lines) flush() {
-	for of, text := range l.pieces {
-		l.out = append(append(l.out, text...), '\n')
-		delete(l.pieces, of)
+	for _, of := range slices.Sorted(maps.Keys(l.pieces)) {
+		l.out = append(append(l.out, l.pieces[of]...), '\n')
 	}
+	clear(l.pieces)
 }

@@ -126,6 +126,11 @@ func TestLoadFlags(t *testing.T) {
 		{"--replay empty.log", "replay " + filepath.Join(here, "empty.log") + ": it is empty"},
 		{"--replay no.log", "no such file"},
 		{"--speed 2", "speed is that of a replay"},
+		{"--log-format $request", "log_format is that of a replay's lines"},
+		{"--replay access.log --log-format $time_local", "has no request"},
+		{"--replay access.log --log-format $time_local$request", "$time_local has nothing behind it"},
+		{"--replay access.log --log-format [$request", "has no time"},
+		{"--replay access.log --log-format $msec|$request", "the log format wants \"|\" behind $msec"},
 		{"--replay-secrets", "replay_secrets needs a replay"},
 	} {
 		args := strings.Fields(c.args)
@@ -186,7 +191,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 func TestInitPlanComments(t *testing.T) {
 	_, load, _ := strings.Cut(initPlan, "\nload:\n")
 	load, _, _ = strings.Cut(load, "\nprobes:\n")
-	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5", "speed": "replay: x", "replay_secrets": "replay: x"} // what a key needs beside it
+	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5", "speed": "replay: x", "replay_secrets": "replay: x", "log_format": "replay: x"} // what a key needs beside it
 	var client []string
 	for _, line := range strings.Split(load, "\n") {
 		line, comment := strings.CutPrefix(line, "  # ")

@@ -3,24 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/analysis/certify"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject/guard"
 )
@@ -79,7 +79,7 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 				e.Relink = new(true)
 			}
 			if print {
-				return printPlan(cmd.OutOrStdout(), e)
+				return report.Plan(cmd.OutOrStdout(), e)
 			}
 			return newRunDir(cmd, e, &o)
 		},
@@ -122,7 +122,16 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 		}
 		e = &costs
 	}
-	return e, p.Check(e, lab.Check)
+	robust := slices.Equal(e.Primary, []string{"robust"})
+	if robust {
+		e.Primary = nil
+	}
+	if err = p.Check(e, lab.Check); err == nil && robust {
+		var seen []certify.Limit
+		e.Primary, seen = findings.Robust(e, thisHost(e))
+		notef(cmd, "%s", words.Robust(seen))
+	}
+	return e, err
 }
 
 // written is the plan of file, flags and target before it is checked.
@@ -274,32 +283,6 @@ func checkRepeats(cmd *cobra.Command, e *dyno.Experiment) error {
 			layout.Count(repeats, "repeat"), settings, least, least)
 	case repeats > 1 && repeats < least:
 		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", least, repeats)
-	}
-	return nil
-}
-
-// printPlan prints a dyno.yaml, which run -f reads, and the order of trials.
-func printPlan(w io.Writer, e *dyno.Experiment) error {
-	text, err := findings.PlanText(e)
-	if err != nil {
-		return err
-	}
-	trials := dyno.InOrder(e.Trials())
-	order := layout.Count(len(trials), "trial")
-	if len(trials) != 1 {
-		order += " in this order"
-	}
-	fmt.Fprintf(w, "%s\n# %s:\n", text, order)
-	widest := 0
-	for _, t := range trials {
-		widest = max(widest, utf8.RuneCountInString(t.Setting.String()))
-	}
-	for _, t := range trials {
-		purpose := ""
-		if t.For != "" {
-			purpose = "for " + t.For
-		}
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("# %4d  block %-3d %-*s  %s", t.N, t.Block, widest, t.Setting.String(), purpose), " "))
 	}
 	return nil
 }

@@ -158,11 +158,12 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 	}
 	*s = dyno.Subject{PID: w.pid, Process: w.process, Arg: s.Arg}
 	if w.url != "" {
-		u, err := url.Parse(w.url)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		u, _ := url.Parse(w.url)      // nil with an error
+		service, _ := dyno.Service(u) // the path is that of a page
+		if service == nil || u.Scheme != "http" && u.Scheme != "https" {
 			return flags.Mistakef("bad URL %q (want for example http://127.0.0.1:6060)", w.url)
 		}
-		s.URL = u.Scheme + "://" + u.Host // the path is that of a page
+		s.URL = service.String()
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func (b *bench) combination(ctx context.Context, c combination) error {
 
 // gateRun asks the gate about a goroutine that burns most of a CPU.
 func (b *bench) gateRun(ctx context.Context, name string) error {
-	got, status, err := b.run(ctx, "--within", "60s", "--fail-worse", "-c", "4", "--vary", "BG=none,steady:0.8")
+	got, status, err := b.run(ctx, "--fail-worse", "-c", "4", "--vary", "BG=none,steady:0.8")
 	if err != nil {
 		return err
 	}

@@ -103,6 +103,9 @@ func (t Target) holder() (pid int, here bool) {
 	if err != nil || u.Host == "" {
 		return 0, false
 	}
+	if service, _ := dyno.Service(u); service != nil && service.Path != "" {
+		return guard.Listener(service.Path), true
+	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	ips, err := net.LookupIP(u.Hostname())
 	if err != nil {

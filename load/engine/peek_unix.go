@@ -4,6 +4,7 @@ package engine
 
 import (
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +15,7 @@ import (
 // would fail on it.
 func gone(c net.Conn) (yes bool) {
 	c.SetReadDeadline(time.Time{})
-	raw, err := c.(*net.TCPConn).SyscallConn()
+	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return false
 	}

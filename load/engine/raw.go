@@ -19,7 +19,8 @@ import (
 // answers, and nothing is allocated per request. net/http takes two to three times
 // the CPU time, which a service on the same machine would miss.
 type rawEngine struct {
-	addr   string
+	network, addr string
+
 	limits Limits
 	twice  atomic.Int64
 	large  sync.Pool // of *[]byte, for bodies that do not fit into a link's own buffer
@@ -34,7 +35,8 @@ const (
 
 // NewRaw returns the engine that writes and parses HTTP/1.1 in the clear itself.
 func NewRaw(base *url.URL, lim Limits) Engine {
-	e := &rawEngine{addr: http1.Address(base), limits: lim}
+	e := &rawEngine{limits: lim}
+	e.network, e.addr = http1.Address(base)
 	e.large.New = func() any { b := make([]byte, largeBuffer); return &b }
 	return e
 }
@@ -106,7 +108,7 @@ func Stale(p *http1.Parser, err error) bool {
 
 func (l *rawLink) dial(ctx context.Context, deadline time.Time) (err error) {
 	d := net.Dialer{Deadline: deadline, Timeout: l.e.limits.Connect}
-	l.conn, err = d.DialContext(ctx, "tcp", l.e.addr)
+	l.conn, err = d.DialContext(ctx, l.e.network, l.e.addr)
 	if err != nil {
 		l.conn = nil // not a typed nil
 	}

@@ -29,10 +29,14 @@ type stdEngine struct {
 // Dials end with ctx, as a Transport goes on dialling after its request gave up.
 func NewStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim Limits) Engine {
 	dialer := &net.Dialer{Timeout: lim.Connect}
+	local, socket := http1.Address(base)
 	dial := func(dialCtx context.Context, network, addr string) (net.Conn, error) {
 		dialCtx, cancel := context.WithCancel(dialCtx)
 		defer cancel()
 		defer context.AfterFunc(ctx, cancel)()
+		if local == "unix" {
+			network, addr = local, socket
+		}
 		return dialer.DialContext(dialCtx, network, addr)
 	}
 	protocols := new(http.Protocols)
@@ -42,7 +46,7 @@ func NewStd(ctx context.Context, base *url.URL, l *dyno.Load, links int, lim Lim
 	if l.HTTP == "2" {
 		links = 1 // streams
 	}
-	e := &stdEngine{base: base, limits: lim}
+	e := &stdEngine{base: http1.Origin(base), limits: lim}
 	for range l.Concurrency {
 		e.transports = append(e.transports, &http.Transport{
 			DialContext:         dial,

@@ -122,7 +122,10 @@ func addressVars(base string) (map[string]string, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
-	addr := http1.Address(u)
+	network, addr := http1.Address(u)
+	if network == "unix" {
+		return nil, fmt.Errorf("load %q: other load generators are given no unix socket (consider: dyno's own load)", base)
+	}
 	_, port, _ := net.SplitHostPort(addr)
 	return map[string]string{
 		"DYNO_URL": u.Scheme + "://" + u.Host, "DYNO_ADDR": addr, "DYNO_HOST": u.Hostname(), "DYNO_PORT": port,

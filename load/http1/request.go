@@ -143,12 +143,23 @@ var plainByte = func() (t [256]bool) {
 }()
 
 // Address returns host and port of a URL, with the scheme's port if it names none.
-func Address(u *url.URL) string {
+func Address(u *url.URL) (network, addr string) {
+	if u.Host == "unix:" {
+		return "unix", u.Path
+	}
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return "tcp", net.JoinHostPort(u.Hostname(), port)
+}
+
+// Origin is the scheme and host that requests to a service name: localhost at a unix socket, as curl has it.
+func Origin(service *url.URL) *url.URL {
+	if network, _ := Address(service); network == "unix" {
+		return &url.URL{Scheme: service.Scheme, Host: "localhost"}
+	}
+	return service
 }
 
 // IsToken reports whether s may name a header (RFC 9110, section 5.6.2).

@@ -150,7 +150,7 @@ func (p *targets) add(method, target string) error {
 		return bad(errors.Unwrap(err))
 	}
 	if target[0] != '/' {
-		if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if u.Host == "" || u.Host == "unix:" || u.Scheme != "http" && u.Scheme != "https" {
 			return bad(errors.New("not of an HTTP service"))
 		}
 		if err := p.service(u); err != nil {
@@ -165,7 +165,8 @@ func (p *targets) add(method, target string) error {
 }
 
 func (p *targets) service(u *url.URL) error {
-	host := u.Scheme + "://" + strings.ToLower(http1.Address(u))
+	_, addr := http1.Address(u)
+	host := u.Scheme + "://" + strings.ToLower(addr)
 	base := u.Scheme + "://" + u.Host
 	if p.base == "" {
 		p.base, p.host, p.first = base, host, p.line

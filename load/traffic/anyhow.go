@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -51,9 +52,12 @@ func anyhow(line string) (r record, kind found) {
 		}
 		return r, nothing
 	}
+	if about(ts, at, end) {
+		return r, notOne
+	}
 	r.status = status(ts, at, end)
 	r.host = hostOf(ts, at)
-	if ts[0] == (token{"GIN", '['}) { // its time is that of the end
+	if slices.Contains(ts[:at], token{"GIN", '['}) { // its time is that of the end
 		for _, t := range ts[1:at] {
 			if d, err := time.ParseDuration(t.text); err == nil {
 				r.took = d
@@ -67,8 +71,47 @@ func anyhow(line string) (r record, kind found) {
 	return r, whole
 }
 
-// methods are those that a plain word is taken for. In quotes a method is known by what follows.
-var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
+// about reports whether a line only speaks of a request: the error logs of nginx (request: "GET / HTTP/1.1") and httpd ([core:error]), which
+// often share a file with the access log, and gin's list of its routes.
+func about(ts []token, at, end int) bool {
+	if at > 0 && ts[at-1].text == "request:" || end < len(ts) && ts[end].text == "-->" {
+		return true
+	}
+	return slices.ContainsFunc(ts[:at], func(t token) bool {
+		_, level, ok := strings.Cut(t.text, ":")
+		return t.kind == '[' && ok && slices.Contains(levels, level)
+	})
+}
+
+// levels are those of httpd's error log.
+var levels = []string{"emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
+
+// partsOf says which parts of a request a line has, for the message.
+func partsOf(line string) string {
+	var r record
+	if strings.HasPrefix(line, "{") {
+		return "no field that dyno knows for a method and a path"
+	}
+	ts := tokens(line)
+	at, end := request(ts, &r)
+	parts := []string{"no request such as GET /path"}
+	if at >= 0 {
+		parts[0] = "the request " + r.method + " " + r.target
+		if n := status(ts, at, end); n > 0 {
+			parts = append(parts, fmt.Sprintf("the status %d", n))
+		}
+	}
+	when := "no time"
+	if t, ok := instant(ts, at); ok {
+		when = "the time " + t.Format(time.RFC3339Nano)
+	}
+	return strings.Join(append(parts, when), ", ")
+}
+
+// methods are those that a word is taken for without a version of HTTP behind: others are words of messages. Those after TRACE are of WebDAV, of
+// caches, and new.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
+	"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH", "PURGE", "QUERY"}
 
 // request finds the request: a request line in quotes, or a method with a target behind it. Its first token is at, -1 without a request. The
 // token after it is end.
@@ -76,7 +119,7 @@ func request(ts []token, r *record) (at, end int) {
 	isTarget := func(s string) bool { return strings.HasPrefix(s, "/") || strings.Contains(s, "://") || s == "*" }
 	for i, t := range ts {
 		method, target, ok := requestLine(t.text)
-		if t.kind == '"' && ok && (strings.Contains(t.text, " HTTP/") || isTarget(target)) {
+		if t.kind == '"' && ok && (isTarget(target) || strings.Contains(t.text, " HTTP/")) {
 			r.method, r.target = method, target
 			return i, i + 1
 		}
@@ -105,8 +148,17 @@ func status(ts []token, at, end int) int {
 	if end < len(ts) && ts[end].kind == 0 && strings.HasPrefix(ts[end].text, "HTTP/") {
 		end++
 	}
+	if end+3 < len(ts) && ts[end].text == "from" && ts[end+2].text == "-" { // chi
+		end += 3
+	}
 	if end < len(ts) {
 		if n, ok := is(ts[end]); ok {
+			return n
+		}
+	}
+	for _, t := range ts[:at] { // Squid
+		if _, code, ok := strings.Cut(t.text, "/"); ok && strings.HasPrefix(t.text, "TCP_") {
+			n, _ := is(token{text: code})
 			return n
 		}
 	}
@@ -135,7 +187,7 @@ func hostOf(ts []token, at int) string {
 		}
 	}
 	for i := 0; i+2 < len(behind) && i < 5; i++ {
-		if identity(behind[i]) && (isHost(behind[i+1]) || strings.Count(behind[i+1], ".") == 3) {
+		if identity(behind[i]) && behind[i+1] != "-" { // in a mesh a name has no dot
 			return behind[i+1]
 		}
 	}
@@ -149,21 +201,25 @@ func identity(s string) bool {
 
 // instant is the finest of the times in a line, and of those the earliest.
 func instant(ts []token, request int) (at time.Time, ok bool) {
-	consider := func(s string) {
+	var finest bool
+	consider := func(s string) bool {
 		t, known := parseTime(s)
-		fine := func(t time.Time) bool { return t.Nanosecond() != 0 }
+		fine := strings.ContainsAny(s, ".,")
 		switch {
 		case !known:
-		case !ok, fine(t) && !fine(at), fine(t) == fine(at) && t.Before(at):
-			at, ok = t, true
+		case !ok, fine && !finest, fine == finest && t.Before(at):
+			at, finest, ok = t, fine, true
 		}
+		return known
 	}
 	for i, t := range ts {
 		switch {
 		case i == request || t.text == "" || t.kind == '"' && len(t.text) > 40:
 		case t.kind != 0:
 			if strings.ContainsAny(t.text, ":") {
-				consider(t.text)
+				if first, _, more := strings.Cut(t.text, " "); !consider(t.text) && more { // Ruby has its process behind
+					consider(first)
+				}
 			}
 		case i == 0 && strings.ContainsRune(t.text, '.') && len(t.text) >= 12: // seconds since 1970
 			consider(t.text)
@@ -210,7 +266,7 @@ func pairs(line string) (o object, ok bool) {
 			line = ""
 		}
 		if _, known := o[key]; !known && key != "" {
-			o[key] = []byte(strconv.Quote(value))
+			o[key] = valueOf(value)
 		}
 	}
 	return o, len(o) > 1

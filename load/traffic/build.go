@@ -17,6 +17,7 @@ import (
 	"unique"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/safe"
 )
 
 // Why something of a recording is left out, as the plan's warning says it after a number.
@@ -29,6 +30,7 @@ const (
 	noPath     = "%s requests, which have no path"
 	websocket  = "WebSockets"
 	otherHost  = "requests of other hosts than %s"
+	twice      = "lines that end a request which another line begins"
 	redacted   = "header values that the log itself has redacted"
 )
 
@@ -44,8 +46,12 @@ type builder struct {
 	noTime  string            // the first line without a time, and what was looked for
 	odd     string            // the first line that cannot be read
 	columns []string          // of the lines, where the log says what they are
+	format  format            // of the lines, where the user says it
 	hosts   map[string]uint16 // that were asked, by name; 0 is unknown
-	parts   bool              // some time has a part of a second
+	parts   int               // requests whose time has a part of a second
+	kept    int               // bytes that are in memory
+	numbers []number          // of Caddy's log
+	logs    bool              // some request is of a line of a log
 
 	distinct []stored
 	ids      map[uint64]uint32 // by hash
@@ -61,8 +67,20 @@ type builder struct {
 type seen struct {
 	at     int64 // nanoseconds since 1970
 	which  uint32
-	status uint16
+	status uint16 // with onSecond
 	host   uint16
+}
+
+// onSecond is set in the status of a request whose time was a whole second.
+const onSecond = 1 << 15
+
+// code is the status, 0 if it is not known.
+func (s *seen) code() uint16 { return s.status &^ onSecond }
+
+// A number is how long request i took, in a unit that the log's numbers tell together.
+type number struct {
+	i int
+	n int64
 }
 
 // A table numbers texts from 0, which is "".
@@ -74,8 +92,9 @@ type table struct {
 func newTable() table { return table{map[string]uint32{"": 0}, []string{""}} }
 
 // number returns the number of a text, which may be a part of a longer one.
-func (t *table) number(text string) (n uint32, known bool) {
+func (t *table) number(text string, kept *int) (n uint32, known bool) {
 	if n, known = t.ids[text]; !known {
+		*kept += len(text)
 		text, n = strings.Clone(text), uint32(len(t.texts))
 		t.texts = append(t.texts, text)
 		t.ids[text] = n
@@ -93,12 +112,15 @@ func newBuilder(secrets bool) *builder {
 func (b *builder) leave(why string) { b.left[why]++ }
 
 // timeless leaves out the line, which lacks a time such as want.
-func (b *builder) timeless(want string) {
+func (b *builder) timeless(want string, line []byte) {
 	b.leave(noTime)
 	if b.noTime == "" {
-		b.noTime = fmt.Sprintf("line %d: no time in it (want for example %s)", b.line, want)
+		b.noTime = fmt.Sprintf("line %d: no time in it (want for example %s; consider: --log-format): %q", b.line, want, line[:min(len(line), mostShown)])
 	}
 }
+
+// mostShown is how many bytes of a line a message shows.
+const mostShown = 200
 
 // whyNot is why a request cannot be sent again, "" if it can. bodies reports whether the recording has them.
 func whyNot(method, target string, status int, bodies bool) string {
@@ -127,10 +149,18 @@ func (b *builder) add(at time.Time, took time.Duration, q Request, status int, h
 		return -1, fmt.Errorf("it has more than %d requests (consider: a part of it)", mostRequests)
 	}
 	q.Target = target
-	b.parts = b.parts || at.Nanosecond() != 0
-	body, _ := b.bodies.number(q.Body)
+	body, _ := b.bodies.number(q.Body, &b.kept)
 	which := b.intern(stored{q.Target, headers, body, unique.Make(q.Method)})
-	b.seen = append(b.seen, seen{at.Add(-took).UnixNano(), which, uint16(status), 0})
+	if most := int(safe.Data.Bytes); b.kept > most {
+		return -1, fmt.Errorf("its requests take more than %d bytes of memory (consider: a part of it)", most)
+	}
+	s := seen{at.Add(-took).UnixNano(), which, uint16(status), 0}
+	if at.Nanosecond() == 0 {
+		s.status |= onSecond
+	} else {
+		b.parts++
+	}
+	b.seen = append(b.seen, s)
 	return len(b.seen) - 1, nil
 }
 
@@ -169,11 +199,72 @@ func (b *builder) oneHost() {
 	}
 }
 
+// once makes one request of two lines, where most requests were logged when they began and when they ended: the first has the time,
+// the other the status.
+func (b *builder) once() {
+	if !b.logs {
+		return
+	}
+	without := 0
+	begun := map[uint32][]int{} // places of lines without a status, in their order
+	first := map[int]int{}      // of the place of a line with a status, that of the line before
+	for i := range b.seen {
+		which := b.seen[i].which
+		switch before := begun[which]; {
+		case b.seen[i].code() == 0:
+			without++
+			begun[which] = append(before, i)
+		case len(before) > 0:
+			begun[which], first[i] = before[1:], before[0]
+		}
+	}
+	if len(first) <= without/2 {
+		return
+	}
+	for i, before := range first {
+		b.seen[before].status |= b.seen[i].code()
+	}
+	kept := b.seen[:0]
+	for i, s := range b.seen {
+		if _, twice := first[i]; !twice {
+			kept = append(kept, s)
+		}
+	}
+	b.seen = kept
+	b.left[twice] += len(first)
+}
+
+// durations takes from the times of Caddy's log how long the requests took. Nobody waits for 20 s in the median, so such numbers are not
+// milliseconds but nanoseconds.
+func (b *builder) durations() {
+	const mostMilli = 20_000
+	if len(b.numbers) == 0 {
+		return
+	}
+	unit, all := time.Millisecond, make([]int64, len(b.numbers))
+	for i, x := range b.numbers {
+		all[i] = x.n
+	}
+	if slices.Sort(all); all[len(all)/2] >= mostMilli {
+		unit = time.Nanosecond
+	}
+	for _, x := range b.numbers {
+		if took := x.n * int64(unit); took/int64(unit) == x.n {
+			b.seen[x.i].at -= took
+		}
+	}
+}
+
 // example keeps the first line that cannot be read, for the message.
 func (b *builder) example(line string) {
-	if b.odd == "" {
-		b.odd = fmt.Sprintf("line %d: %q", b.line, line[:min(len(line), 200)])
+	if b.odd != "" {
+		return
 	}
+	why := "in it is " + partsOf(line)
+	if b.format != nil {
+		why = b.format.misfit(line)
+	}
+	b.odd = fmt.Sprintf("line %d: %q: %s", b.line, line[:min(len(line), mostShown)], why)
 }
 
 // intern returns the place of a request in distinct.
@@ -187,6 +278,7 @@ func (b *builder) intern(q stored) uint32 {
 		b.targets = strings.Builder{}
 		b.targets.Grow(max(1<<16, len(q.target)))
 	}
+	b.kept += len(q.target)
 	b.targets.WriteString(q.target)
 	q.target = b.targets.String()[b.targets.Len()-len(q.target):]
 	b.distinct = append(b.distinct, q)
@@ -222,7 +314,7 @@ func (b *builder) keep(all []Header) uint32 {
 	for _, h := range kept {
 		text.WriteString(h.Name + ":" + h.Value + "\n")
 	}
-	n, known := b.headers.number(text.String())
+	n, known := b.headers.number(text.String(), &b.kept)
 	if !known {
 		for i := range kept { // the line need not stay for them
 			kept[i].Name, kept[i].Value = strings.Clone(kept[i].Name), strings.Clone(kept[i].Value)
@@ -288,20 +380,25 @@ func (b *builder) finish() (*Recording, error) {
 	if len(b.seen) == 0 {
 		return nil, b.empty()
 	}
+	// A clock of milliseconds has a whole second in each thousandth request.
+	seconds := len(b.seen) - b.parts
+	whole := b.parts == 0 || b.logs && seconds > max(10, len(b.seen)/100)
+	b.durations()
+	b.once()
 	b.oneHost()
 	b.ids, b.headers, b.bodies.ids = nil, table{}, nil
 	byTime := func(x, y seen) int { return cmp.Compare(x.at, y.at) }
 	slices.SortStableFunc(b.seen, byTime)
-	if !b.parts {
+	if whole {
 		b.spread()
 		slices.SortStableFunc(b.seen, byTime) // they may have come before they were logged
 	}
 	n := len(b.seen)
 	r := &Recording{distinct: b.distinct, sets: b.sets, bodies: b.bodies.texts, times: make([]time.Duration, n), which: make([]uint32, n), statuses: make([]uint16, n)}
 	for i, s := range b.seen {
-		r.times[i], r.which[i], r.statuses[i] = time.Duration(s.at-b.seen[0].at), s.which, s.status
+		r.times[i], r.which[i], r.statuses[i] = time.Duration(s.at-b.seen[0].at), s.which, s.code()
 	}
-	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: !b.parts}
+	r.Facts = dyno.Recording{Requests: n, Length: lengthOf(r.times[n-1]), Left: b.told(), Peak: r.peak(), Secrets: b.hidden, WholeSeconds: whole}
 	return r, nil
 }
 
@@ -319,11 +416,16 @@ func (b *builder) spread() {
 	for from, to := 0, 0; from < len(b.seen); from = to {
 		within = within[:0]
 		for to = from; to < len(b.seen) && b.seen[to].at == b.seen[from].at; to++ {
-			within = append(within, rng.Int64N(int64(time.Second)))
+			if b.seen[to].status&onSecond != 0 {
+				within = append(within, rng.Int64N(int64(time.Second)))
+			}
 		}
 		slices.Sort(within)
-		for i, d := range within {
-			b.seen[from+i].at += d
+		for i := from; i < to; i++ {
+			if b.seen[i].status&onSecond != 0 {
+				b.seen[i].at += within[0]
+				within = within[1:]
+			}
 		}
 	}
 }
@@ -349,7 +451,7 @@ func (b *builder) empty() error {
 		if b.odd != "" {
 			what = "; " + b.odd
 		}
-		return fmt.Errorf("no request in it can be sent again; left out: %s%s (want an access log whose lines have a request such as GET /path and a time, or a JSON object with them, a HAR file, or GoReplay's .gor)", strings.Join(left, ", "), what)
+		return fmt.Errorf("no request in it can be sent again; left out: %s%s (want an access log whose lines have a request such as GET /path and a time, or a JSON object with them, a HAR file, or GoReplay's .gor; consider: --log-format, as in nginx: '$remote_addr [$time_local] \"$request\" $status')", strings.Join(left, ", "), what)
 	}
 	return errors.New("it is empty")
 }

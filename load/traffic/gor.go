@@ -57,7 +57,7 @@ func (b *builder) gor(in *bufio.Reader) error {
 			}
 		case ofAnswer:
 			if i, ok := pending[id]; ok {
-				b.seen[i].status = statusOf(body)
+				b.seen[i].status |= statusOf(body)
 				delete(pending, id)
 			}
 		}

@@ -2,8 +2,10 @@ package traffic
 
 import (
 	"bytes"
+	"cmp"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 type record struct {
 	at      time.Time
 	took    time.Duration // if at is when the request ended
+	number  int64         // took in a unit that only the whole log tells, if it is not 0
 	method  string
 	target  string
 	status  int
@@ -43,28 +46,33 @@ func (b *builder) logLine(line []byte) error {
 	var outer time.Time // of what the line is inside of
 	inside := false     // of an object
 	for range deepest {
+		if b.format != nil {
+			if r, kind := b.format.record(string(line)); kind != nothing {
+				return b.logged(r, kind, outer, line)
+			}
+		}
 		if line[0] == '{' {
 			o, ok := readObject(line)
 			if !ok {
 				break
 			}
-			r, kind := o.record()
-			if kind == whole || kind == noInstant {
-				return b.logged(r, kind, outer)
+			if r, kind := o.record(); b.format == nil && (kind == whole || kind == noInstant) {
+				return b.logged(r, kind, outer, line)
 			}
 			inner, ok := unwrap.Message(line)
 			if inner = bytes.TrimSpace(inner); !ok || len(inner) == 0 {
+				b.example(string(line))
 				b.leave(noRequest)
 				return nil
 			}
-			if at, ok := parseTime(text(o.find(timeNames))); ok {
+			if at := o.time(); !at.IsZero() {
 				outer = at
 			}
 			line, inside = inner, true
 			continue
 		}
 		at, inner := prefix(line)
-		if len(inner) == len(line) {
+		if len(inner) == len(line) || len(inner) == 0 {
 			break
 		}
 		if !at.IsZero() {
@@ -73,25 +81,28 @@ func (b *builder) logLine(line []byte) error {
 		line = inner
 	}
 	r, kind := b.textLine(string(line))
-	switch {
-	case kind == nothing && inside: // a message
+	if kind == nothing && inside { // a message
 		kind = notOne
-	case kind == nothing:
-		b.example(string(line))
 	}
-	return b.logged(r, kind, outer)
+	return b.logged(r, kind, outer, line)
 }
 
-// logged adds a request of a log, which has no bodies.
-func (b *builder) logged(r record, kind found, outer time.Time) error {
+// logged adds a request of a log, which has no bodies. outer is the time of what the line was inside of: it counts where the line has
+// none, or whole seconds only.
+func (b *builder) logged(r record, kind found, outer time.Time, line []byte) error {
 	if r.at.IsZero() && kind == noInstant {
 		r.at, kind = outer, whole
 	}
+	if d := outer.Sub(r.at); r.at.Nanosecond() == 0 && 0 <= d && d < 2*time.Second {
+		r.at = outer
+	}
 	switch {
 	case kind == nothing:
+		b.example(string(line))
 		b.leave(unreadable)
 		return nil
 	case kind == notOne:
+		b.example(string(line))
 		b.leave(noRequest)
 		return nil
 	case r.at.IsZero():
@@ -99,7 +110,7 @@ func (b *builder) logged(r record, kind found, outer time.Time) error {
 		if r.fields {
 			want = `"ts" or "time": seconds since 1970 or 2006-01-02T15:04:05.999Z`
 		}
-		b.timeless(want)
+		b.timeless(want, line)
 		return nil
 	}
 	if why := whyNot(r.method, r.target, r.status, false); why != "" {
@@ -109,6 +120,7 @@ func (b *builder) logged(r record, kind found, outer time.Time) error {
 	if r.status < 0 || r.status > 999 {
 		r.status = 0
 	}
+	b.logs = true
 	i, err := b.add(r.at, r.took, Request{Method: r.method, Target: r.target}, r.status, b.keep(r.headers))
 	if i >= 0 {
 		if r.host == "" && !strings.HasPrefix(r.target, "/") {
@@ -117,14 +129,20 @@ func (b *builder) logged(r record, kind found, outer time.Time) error {
 			}
 		}
 		b.seen[i].host = b.hostNumber(r.host)
+		if r.number > 0 {
+			b.numbers = append(b.numbers, number{i, r.number})
+		}
 	}
 	return err
 }
 
 // prefix is what comes before the text of a program in the log of a container runtime (CRI: "2026-11-26T10:00:00.123456789Z stderr F ")
 // or of syslog (RFC 5424: "<14>1 2026-11-26T10:00:00Z host app 12 - - "; RFC 3164: "<14>Nov 26 10:00:00 host app[12]: ").
-// It returns the time in it, zero if that has no year, and what follows; all of the line if there is no such prefix.
+// It returns the time in it, zero if that has no year, and what follows; all of the line if there is no such prefix. docker compose has "web-1  | ".
 func prefix(line []byte) (at time.Time, rest []byte) {
+	if name, inner, ok := bytes.Cut(line, []byte("| ")); ok && container.Match(name) {
+		return at, bytes.TrimLeft(inner, " ")
+	}
 	rest = line
 	if bytes.HasPrefix(line, []byte("<")) {
 		if end := bytes.IndexByte(line[:min(len(line), 6)], '>'); end > 0 {
@@ -142,7 +160,7 @@ func prefix(line []byte) (at time.Time, rest []byte) {
 	switch at, ok := stamp(0); {
 	case ok && len(fields) > 3 && (string(fields[1]) == "stdout" || string(fields[1]) == "stderr") && (string(fields[2]) == "F" || string(fields[2]) == "P"):
 		return at, after(rest, 3)
-	case ok && len(rest) < len(line): // RFC 3164 with a time as RFC 3339 has it
+	case ok && (len(rest) < len(line) || len(fields) > 2 && bytes.HasSuffix(fields[2], []byte("]:"))): // RFC 3164 with a time as RFC 3339 has it
 		return at, afterTag(rest, 1, line)
 	}
 	if at, ok := stamp(1); ok && len(rest) < len(line) && string(fields[0]) == "1" && len(fields) > 7 { // RFC 5424
@@ -150,16 +168,20 @@ func prefix(line []byte) (at time.Time, rest []byte) {
 		if bytes.HasPrefix(text, []byte("- ")) {
 			return at, text[2:]
 		}
-		if end := bytes.Index(text, []byte("] ")); text[0] == '[' && end > 0 {
+		if end := bytes.Index(text, []byte("] ")); bytes.HasPrefix(text, []byte("[")) && end > 0 {
 			return at, text[end+2:]
 		}
 		return at, line
 	}
-	if _, err := time.Parse("Jan _2 15:04:05", string(rest[:min(len(rest), 15)])); err == nil {
-		return time.Time{}, afterTag(rest, len(bytes.Fields(rest[:15])), line)
+	if len(rest) > len(time.Stamp) {
+		if _, err := time.Parse(time.Stamp, string(rest[:len(time.Stamp)])); err == nil {
+			return time.Time{}, afterTag(rest, len(bytes.Fields(rest[:len(time.Stamp)])), line)
+		}
 	}
 	return time.Time{}, line
 }
+
+var container = regexp.MustCompile(`^[A-Za-z0-9_.-]+ +$`)
 
 // after is what follows a number of fields, each with one space or more behind it.
 func after(line []byte, fields int) []byte {
@@ -191,16 +213,65 @@ func (b *builder) textLine(line string) (record, found) {
 		}
 		return record{}, notOne
 	}
+	if b.format != nil {
+		return record{}, nothing // else it had been read
+	}
 	if b.columns != nil {
 		return columned(b.columns, line)
+	}
+	if strings.ContainsRune(line, '\x1b') {
+		line = colours.ReplaceAllString(line, "")
+	}
+	if o, ok := pairs(line); ok {
+		return b.pairs(o)
 	}
 	if r, ok := common(line); ok {
 		return r, whole
 	}
-	if r, ok := pairs(line); ok {
-		return r.record()
+	r, kind := anyhow(line)
+	if kind == whole || kind == noInstant {
+		return r, kind
 	}
-	return anyhow(line)
+	if o, ok := fieldsBehind(line); ok {
+		if fields, k := o.record(); k == whole || k == noInstant {
+			if at, known := instant(tokens(line), -1); known && k == noInstant {
+				fields.at, k = at, whole
+			}
+			return fields, k
+		}
+	}
+	return r, kind
+}
+
+// pairs reads the fields of a line of logfmt. The request may be in their message.
+func (b *builder) pairs(o object) (record, found) {
+	r, kind := o.record()
+	message := text(o.find([]string{"msg", "message"}))
+	if kind != notOne || message == "" {
+		return r, kind
+	}
+	inner, kind := b.textLine(message) // which is shorter
+	switch at := o.time(); {
+	case kind == nothing:
+		kind = notOne
+	case kind == noInstant && !at.IsZero():
+		inner.at, kind = at, whole
+	}
+	return inner, kind
+}
+
+// colours are what a terminal is told to show a text in.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// fieldsBehind is the JSON object, or the logfmt, behind the words of a line: zap's console encoder, lograge.
+func fieldsBehind(line string) (o object, ok bool) {
+	if i := strings.IndexByte(line, '{'); i > 0 && strings.HasSuffix(line, "}") {
+		return readObject([]byte(line[i:]))
+	}
+	if i := strings.IndexByte(line, '='); i > 0 {
+		return pairs(line[strings.LastIndexByte(line[:i], ' ')+1:])
+	}
+	return nil, false
 }
 
 // commonTime is how the common log format has a time: whole seconds.
@@ -233,18 +304,27 @@ func common(line string) (r record, ok bool) {
 	if first, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " "); len(first) == 3 {
 		r.status, _ = strconv.Atoi(first)
 	}
-	if strings.Count(before, " ") > 4 { // with the offset of the time there are 4
-		r.host = virtualHost(strings.Fields(before))
-	}
+	r.host = virtualHost(strings.Fields(before))
 	if referer, rest, ok := quoted(rest); ok {
-		if agent, _, ok := quoted(rest); ok { // combined
+		if agent, rest, ok := quoted(rest); ok { // combined
 			r.headers = headersOf(referer, agent)
+			if r.host == "" {
+				r.host = upstream.FindString(rest)
+			}
 		}
 	}
 	return r, true
 }
 
+// upstream is the service that ingress-nginx sent a request to (its log-format-upstream: [NAMESPACE-SERVICE-PORT]), which tells requests to
+// several apart as well as their hosts.
+var upstream = regexp.MustCompile(`\[[a-z0-9-]+-[a-z0-9-]+-[a-z0-9]+\]`)
+
+// headersOf are those of the combined format. Where the log has other texts in their places, such as a cookie, there are none.
 func headersOf(referer, agent string) (headers []Header) {
+	if referer != "" && referer != "-" && !strings.Contains(referer, "://") {
+		return nil
+	}
 	for _, h := range []Header{{"Referer", referer}, {"User-Agent", agent}} {
 		if h.Value != "" && h.Value != "-" {
 			headers = append(headers, h)
@@ -253,15 +333,17 @@ func headersOf(referer, agent string) (headers []Header) {
 	return headers
 }
 
-// virtualHost is the host that was asked, if it comes before the client's address.
+// virtualHost is the host that was asked, if it comes before the client's address (httpd), or behind it (lighttpd).
 func virtualHost(before []string) string {
-	if len(before) < 2 || !isHost(before[0]) {
+	if len(before) < 2 {
 		return ""
 	}
-	if _, err := netip.ParseAddr(strings.Trim(before[1], "[]")); err != nil {
-		return ""
+	for i, host := range before[:2] {
+		if _, err := netip.ParseAddr(strings.Trim(before[1-i], "[]")); err == nil && isHost(host) {
+			return host
+		}
 	}
-	return before[0]
+	return ""
 }
 
 // isHost reports whether a text is the name of a host, with or without a port, and no address.
@@ -299,7 +381,7 @@ func columned(names []string, line string) (record, found) {
 		}
 		return values[i]
 	}
-	r := record{method: get("cs-method"), target: get("cs-uri-stem"), host: get("x-host-header")}
+	r := record{method: get("cs-method"), target: get("cs-uri-stem"), host: cmp.Or(get("x-host-header"), get("cs-host"))}
 	if !isMethod(r.method) || r.target == "" {
 		return r, notOne
 	}
@@ -307,7 +389,11 @@ func columned(names []string, line string) (record, found) {
 		r.target += "?" + query
 	}
 	r.status, _ = strconv.Atoi(get("sc-status"))
-	if agent, err := unescapeQuery(get("cs(User-Agent)")); err == nil {
+	agent := get("cs(User-Agent)")
+	if !strings.Contains(line, "\t") { // IIS has + for a space
+		agent = strings.ReplaceAll(strings.ReplaceAll(agent, "+", " "), "  ", " +")
+	}
+	if agent, err := unescapeQuery(agent); err == nil {
 		r.headers = headersOf(get("cs(Referer)"), agent)
 	}
 	if get("x-edge-location") != "" { // CloudFront: the time is that of the end

@@ -2,8 +2,12 @@ package traffic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,10 +58,11 @@ func unescaped(s string) string {
 // requestLine splits "GET /path HTTP/1.1".
 func requestLine(s string) (method, target string, ok bool) {
 	method, target, ok = strings.Cut(s, " ")
+	known := slices.Contains(methods, method)
 	if i := strings.LastIndex(target, " HTTP/"); i >= 0 {
-		target = target[:i]
+		target, known = target[:i], known || isMethod(method)
 	}
-	return method, target, ok && isMethod(method) && target != ""
+	return method, target, ok && known && target != ""
 }
 
 func isMethod(s string) bool {
@@ -68,12 +73,12 @@ func isMethod(s string) bool {
 // schema, pino, slog, zap. Of two in a line, the first counts: when a request began rather than when it was logged, and the
 // finer time. A dot leads into an object, or is a part of the name.
 var (
-	timeNames   = []string{"StartUTC", "StartLocal", "start_time", "startTime", "startedDateTime", "msec", "ts", "@timestamp", "timestamp", "time", "t", "requestTime", "time_iso8601", "time_local", "datetime", "date"}
-	methodNames = []string{"request.method", "method", "request_method", "RequestMethod", "requestMethod", "httpRequest.requestMethod", "http.request.method", "http.method", "http_method", "httpMethod", "req.method", "verb"}
-	targetNames = []string{"request.uri", "request_uri", "requestURI", "RequestURI", "RequestPath", "httpRequest.requestUrl", "requestUrl", "url.original", "uri", "http.target", "http.url", "req.url", "request.url", "request.path", "url.path", "path", "url", "request_path", "target"}
+	timeNames   = []string{"StartUTC", "StartLocal", "start_time", "startTime", "startedDateTime", "started_at", "EdgeStartTimestamp", "requestReceivedTimestamp", "requestTimeEpoch", "msec", "ts", "@timestamp", "timestamp", "timeStamp", "time", "t", "requestTime", "@t", "time_iso8601", "time_local", "datetime", "date"}
+	methodNames = []string{"request.method", "method", "request_method", "RequestMethod", "requestMethod", "httpRequest.requestMethod", "http.request.method", "http.method", "http_method", "httpMethod", "properties.httpMethod", "ClientRequestMethod", "req.method", "verb"}
+	targetNames = []string{"request.uri", "request_uri", "requestURI", "RequestURI", "RequestPath", "httpRequest.requestUrl", "requestUrl", "url.original", "uri", "http.target", "http.url", "req.url", "http.request.uri", "properties.requestUri", "ClientRequestURI", "request.url", "request.path", "url.path", "path", "url", "request_path", "target"}
 	queryNames  = []string{"args", "query", "query_string", "RawQuery", "url.query"}
-	hostNames   = []string{"request.host", "RequestHost", "authority", ":authority", "http_host", "vhost", "req.headers.host", "req.host", "http.host", "url.domain", "host"}
-	statusNames = []string{"status", "DownstreamStatus", "status_code", "statusCode", "response_code", "httpRequest.status", "http.response.status_code", "http.status_code", "response.status", "res.statusCode", "code"}
+	hostNames   = []string{"request.host", "RequestHost", "authority", ":authority", "http_host", "vhost", "req.headers.host", "req.host", "http.host", "http.request.host", "url.domain", "properties.host", "ClientRequestHost", "request.headers.host", "host"}
+	statusNames = []string{"status", "DownstreamStatus", "status_code", "statusCode", "StatusCode", "response_code", "httpRequest.status", "http.response.status_code", "http.response.status", "http.status_code", "response.status", "res.statusCode", "properties.httpStatus", "EdgeResponseStatus", "responseStatus.code", "code"}
 )
 
 // An object is a JSON object whose values are not read yet.
@@ -90,7 +95,7 @@ func (o object) find(names []string) json.RawMessage {
 }
 
 func (o object) get(name string) json.RawMessage {
-	if v, ok := o[name]; ok && len(v) > 0 && v[0] != '{' {
+	if v, ok := o[name]; ok && len(v) > 0 && v[0] != '{' && string(v) != "null" {
 		return v
 	}
 	outer, inner, ok := strings.Cut(name, ".")
@@ -116,10 +121,22 @@ func text(v json.RawMessage) string {
 	return string(v)
 }
 
-// readObject reads a JSON object.
+// readObject reads a JSON object. That of an nginx without escape=json has bytes such as \x22, which JSON does not know.
 func readObject(line []byte) (o object, ok bool) {
-	return o, json.Unmarshal(line, &o) == nil
+	err := json.Unmarshal(line, &o)
+	if err != nil && bytes.Contains(line, []byte(`\x`)) {
+		err = json.Unmarshal(escapedByte.ReplaceAllFunc(line, func(s []byte) []byte {
+			c, _ := strconv.ParseUint(string(s[2:]), 16, 8)
+			if c < 0x80 {
+				return fmt.Appendf(nil, `\u%04x`, c)
+			}
+			return []byte{byte(c)} // of a letter in UTF-8
+		}), &o)
+	}
+	return o, err == nil
 }
+
+var escapedByte = regexp.MustCompile(`\\x[0-9A-Fa-f]{2}`)
 
 // record reads an object with the fields of a request.
 func (o object) record() (r record, kind found) {
@@ -140,53 +157,72 @@ func (o object) record() (r record, kind found) {
 		if r.method, r.target = headers.Request.Method, headers.Request.URI; r.method == "" || r.target == "" {
 			r.method, r.target = strings.ToUpper(text(o.find(methodNames))), text(o.find(targetNames))
 		}
-		if query := text(o.find(queryNames)); query != "" && query != "-" && query != "null" && !strings.Contains(r.target, "?") {
+		if query := text(o.find(queryNames)); query != "" && query != "-" && !strings.Contains(r.target, "?") {
 			r.target += "?" + strings.TrimPrefix(query, "?")
 		}
 	}
-	if !isMethod(r.method) || r.target == "" {
+	if o["auditID"] != nil { // Kubernetes: each request has several lines, and a verb of its own kind
+		if stage := text(o["stage"]); stage != "" && stage != "ResponseComplete" {
+			return r, notOne
+		}
+		r.method = cmp.Or(verbs[r.method], r.method)
+	}
+	logger := text(o["logger"]) // Caddy logs a request that failed a second time, and what it asked of others
+	if !known && !slices.Contains(methods, r.method) || r.target == "" || caddy && strings.HasPrefix(logger, "http.") && !strings.HasPrefix(logger, "http.log.access") {
 		return r, notOne
 	}
 	r.status, _ = strconv.Atoi(text(o.find(statusNames)))
-	if r.host = text(o.find(hostNames)); !isHost(r.host) {
-		r.host = ""
-	}
+	r.host = o.host()
 	for name, values := range headers.Request.Headers {
 		for _, v := range values {
 			r.headers = append(r.headers, Header{name, v})
 		}
 	}
-	r.took = o.took(caddy)
-	if r.at, known = parseTime(text(o.find(timeNames))); !known {
+	r.took, r.number = o.took(caddy)
+	if r.at = o.time(); r.at.IsZero() {
 		return r, noInstant
 	}
 	return r, whole
 }
 
-// took is how long a request took where the line's time is that of its end, 0 if that is not known: those that took long
-// came long before.
-func (o object) took(caddy bool) time.Duration {
-	switch {
-	case caddy && o["ts"] != nil && o["duration"] != nil:
-		return caddyDuration(text(o["duration"]))
-	case o["msec"] != nil && o["request_time"] != nil: // of nginx, $msec is the time of the log
-		return seconds(text(o["request_time"]))
+// time is the first of the names that holds one: a number in a field "time" may be how long it took. Without one it is zero.
+func (o object) time() time.Time {
+	for _, name := range timeNames {
+		if at, ok := parseTime(text(o.get(name))); ok {
+			return at
+		}
 	}
-	return 0
+	return time.Time{}
 }
 
-// caddyDuration reads a duration as Caddy writes it (duration_format): a text, or a number. A fraction means seconds. A whole number means
-// milliseconds, or nanoseconds if it is large: nothing else tells them apart.
-func caddyDuration(s string) time.Duration {
-	const leastNano = 100_000
-	n, err := strconv.ParseInt(s, 10, 64)
-	switch {
-	case err != nil:
-		return seconds(s)
-	case n < leastNano:
-		return time.Duration(n) * time.Millisecond
+// host is the host that was asked. Shippers of logs call the machine "host", too.
+func (o object) host() string {
+	v := o.find(hostNames)
+	host := text(v)
+	shipped := o["source_type"] != nil || o["short_message"] != nil || o["agent"] != nil
+	if named := o.find(hostNames[:len(hostNames)-1]); named == nil && (shipped || !isHost(host)) || host == "-" {
+		return ""
 	}
-	return seconds(strconv.FormatFloat(float64(n)/1e9, 'f', 9, 64))
+	return host
+}
+
+// verbs are the methods of Kubernetes' verbs (https://kubernetes.io/docs/reference/access-authn-authz/authorization/).
+var verbs = map[string]string{"LIST": "GET", "WATCH": "GET", "CREATE": "POST", "UPDATE": "PUT", "DELETECOLLECTION": "DELETE"}
+
+// took is how long a request took where the line's time is that of its end, 0 if that is not known: those that took long
+// came long before. Caddy writes a text, a fraction of seconds, or a whole number whose unit the line does not tell (duration_format).
+func (o object) took(caddy bool) (took time.Duration, number int64) {
+	switch {
+	case caddy && o["ts"] != nil && o["duration"] != nil:
+		s := text(o["duration"])
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return 0, n
+		}
+		return seconds(s), 0
+	case o["msec"] != nil && o["request_time"] != nil: // of nginx, $msec is the time of the log
+		return seconds(text(o["request_time"])), 0
+	}
+	return 0, 0
 }
 
 // seconds reads a number of seconds, or a duration as Go writes it.
@@ -223,8 +259,8 @@ func parseTime(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// inRange reports whether nanoseconds since 1970 have a time.
-func inRange(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 2200 }
+// inRange reports whether a request may have come then. Near 1970 a number is how long something took.
+func inRange(at time.Time) bool { return at.UTC().Year() >= 1990 && at.Year() < 2200 }
 
 // sinceEpoch keeps all digits of a decimal, of which a float would lose some.
 func sinceEpoch(s string) (time.Time, bool) {

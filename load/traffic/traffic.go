@@ -85,15 +85,15 @@ var last struct {
 }
 
 type key struct {
-	file    string
-	bytes   int
-	secrets bool
+	file, format string
+	bytes        int
+	secrets      bool
 }
 
 // Read reads the recording of a load, as far as the load knows it: a log may have grown since.
 // A mistake is a [*dyno.PlanError].
 func Read(l *dyno.Load) (*Recording, error) {
-	k := key{file: l.Replay, secrets: l.ReplaySecrets}
+	k := key{file: l.Replay, format: l.LogFormat, secrets: l.ReplaySecrets}
 	if l.Recording != nil {
 		k.bytes, k.secrets = l.Recording.Bytes, k.secrets || l.Recording.Filtered
 	}
@@ -150,6 +150,9 @@ func read(k key) (*Recording, error) {
 		size = k.bytes
 	}
 	b := newBuilder(k.secrets)
+	if b.format, err = parseFormat(k.format); err != nil {
+		return nil, err
+	}
 	if err := b.read(io.LimitReader(f, int64(size))); err != nil {
 		return nil, err
 	}
@@ -179,6 +182,8 @@ func (b *builder) read(r io.Reader) error {
 		return err
 	}
 	switch {
+	case b.format != nil:
+		return b.lines(in, b.logLine)
 	case looksHAR.Match(begin):
 		return b.har(in)
 	case looksGor.Match(begin):
@@ -189,16 +194,34 @@ func (b *builder) read(r io.Reader) error {
 	return b.lines(in, b.logLine)
 }
 
-// array reads a JSON array with an object for each request, as gcloud writes it.
+// array reads JSON arrays with an object for each request, as gcloud writes them. A file that was cut off has a line less.
 func (b *builder) array(in io.Reader) error {
 	d := json.NewDecoder(in)
-	if _, err := d.Token(); err != nil {
-		return err
+	for {
+		t, err := d.Token()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err == nil && t == json.Delim('['):
+			err = b.items(d)
+		case err != nil || t != json.Delim(']'):
+			b.leave(unreadable)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
+}
+
+// items reads what is left of an array.
+func (b *builder) items(d *json.Decoder) error {
 	for d.More() {
 		var line json.RawMessage
-		if err := d.Decode(&line); err != nil {
+		if err := d.Decode(&line); err != nil && b.line == 0 {
 			return fmt.Errorf("it is no JSON array: %w", err)
+		} else if err != nil {
+			return nil // the next token says it
 		}
 		b.line++
 		if len(line) == 0 || line[0] != '{' {

@@ -102,15 +102,15 @@ func TestFormats(t *testing.T) {
 			"0s 200 GET /a\n250ms 404 GET /b?x=1\n", nil, 0},
 		{"Traefik, Envoy, Google Cloud, Elastic, pino, slog, zap",
 			`{"StartUTC":"2026-11-25T10:00:00.000000001Z","time":"2026-11-25T10:00:09Z","RequestMethod":"GET","RequestPath":"/traefik","DownstreamStatus":200}` + "\n" +
-				`{"start_time":"2026-11-25T10:00:01.000Z","method":"GET","path":"/envoy","response_code":503}` + "\n" +
+				`{"start_time":"2026-11-25T10:00:01.25Z","method":"GET","path":"/envoy","response_code":503}` + "\n" +
 				`{"timestamp":"2026-11-25T10:00:02.5Z","httpRequest":{"requestMethod":"GET","requestUrl":"https://a.example/gcp?x","status":200}}` + "\n" +
-				`{"@timestamp":"2026-11-25T10:00:03.000Z","http.request.method":"get","url":{"original":"/elastic"},"http":{"response":{"status_code":200}}}` + "\n" +
-				`{"time":1795600804000,"req":{"method":"GET","url":"/pino"},"res":{"statusCode":200}}` + "\n" +
-				`{"time":"2026-11-25T12:00:05+02:00","level":"INFO","msg":"done","method":"GET","path":"/slog","status":200}` + "\n" +
-				`{"ts":1.795600806e9,"method":"GET","url":"/zap","status":200}` + "\n" +
-				`{"time":1795600807000000,"method":"GET","url":"/micro"}` + "\n" + `{"time":"1795600808000000000","method":"GET","url":"/nano"}` + "\n",
-			"0s 200 GET /traefik\n999.999999ms 503 GET /envoy\n2.499999999s 200 GET /gcp?x\n2.999999999s 200 GET /elastic\n3.999999999s 200 GET /pino\n" +
-				"4.999999999s 200 GET /slog\n5.999999999s 200 GET /zap\n6.999999999s 0 GET /micro\n7.999999999s 0 GET /nano\n", nil, 0},
+				`{"@timestamp":"2026-11-25T10:00:03.25Z","http.request.method":"get","url":{"original":"/elastic"},"http":{"response":{"status_code":200}}}` + "\n" +
+				`{"time":1795600804250,"req":{"method":"GET","url":"/pino"},"res":{"statusCode":200}}` + "\n" +
+				`{"time":"2026-11-25T12:00:05.25+02:00","level":"INFO","msg":"done","method":"GET","path":"/slog","status":200}` + "\n" +
+				`{"ts":1.79560080625e9,"method":"GET","url":"/zap","status":200}` + "\n" +
+				`{"time":1795600807250000,"method":"GET","url":"/micro"}` + "\n" + `{"time":"1795600808250000000","method":"GET","url":"/nano"}` + "\n",
+			"0s 200 GET /traefik\n1.249999999s 503 GET /envoy\n2.499999999s 200 GET /gcp?x\n3.249999999s 200 GET /elastic\n4.249999999s 200 GET /pino\n" +
+				"5.249999999s 200 GET /slog\n6.249999999s 200 GET /zap\n7.249999999s 0 GET /micro\n8.249999999s 0 GET /nano\n", nil, 0},
 		{"HAR: one host of a page, without secrets",
 			har, "0s 200 GET /\n250ms 422 POST /cart?x=1 Accept-Encoding=gzip, br Content-Type=application/json \"{\\\"n\\\":1}\"\n2s 200 POST /form \"a=b+c\"\n",
 			[]string{"1 PUT requests, as the recording lacks their bodies", "1 WebSockets", "1 requests of other hosts than https://shop.example"}, 1},
@@ -188,9 +188,9 @@ func TestWrittenIsRead(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "it is empty"},
-		{"a\nb\n", "no request in it can be sent again; left out: 2 lines that cannot be read; line 1: \"a\" (want an access log"},
+		{"a\nb\n", "no request in it can be sent again; left out: 2 lines that cannot be read; line 1: \"a\": in it is no request such as GET /path, no time (want an access log"},
 		{`{"method":"GET","path":"/"}` + "\n", `line 1: no time in it (want for example "ts"`},
-		{`x - - [yesterday] "GET / HTTP/1.1" 200 5` + "\n", "line 1: no time in it (want for example [02/Jan/2006:15:04:05 -0700])"},
+		{`x - - [yesterday] "GET / HTTP/1.1" 200 5` + "\n", "line 1: no time in it (want for example [02/Jan/2006:15:04:05 -0700]; consider: --log-format): \"x - - [yesterday]"},
 		{`{"log": {"entries": [{]}}`, "it is no HAR file"},
 		{"\x1f\x8bx", "gzip"},
 	} {
@@ -264,6 +264,13 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	corpus, err := os.ReadFile("testdata/corpus.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(corpus) {
+		f.Add(line)
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b := newBuilder(false)
 		if b.read(bytes.NewReader(text)) != nil {
@@ -285,6 +292,27 @@ func FuzzRead(f *testing.F) {
 				if dyno.Secret(h.Name) || strings.ContainsAny(h.Name+h.Value, "\r\n") {
 					t.Fatalf("request %d has header %q", i, h)
 				}
+			}
+		}
+	})
+}
+
+// Whatever the format and the line, a value is a part of the line, and each is of a variable of the format.
+func FuzzFormat(f *testing.F) {
+	f.Add("$remote_addr [$time_local] \"$request\" $status", `10.0.0.1 [26/Nov/2026:10:00:00 +0000] "GET /\"a\" HTTP/1.1" 200 5`)
+	f.Add("${msec}|$request_method|$uri|$http_x", `1.5|GET|/a|\x22{`)
+	f.Fuzz(func(t *testing.T, s, line string) {
+		format, err := parseFormat(s)
+		if err != nil || format == nil {
+			return
+		}
+		values, _, ok := format.values(line)
+		if r, kind := format.record(line); !ok && (kind != nothing || r.method != "") {
+			t.Fatalf("%q is as %q says, and is not", line, s)
+		}
+		for name, v := range values {
+			if !strings.Contains(s, name) || len(text(v)) > len(line) {
+				t.Fatalf("%s of %q is %q", name, line, v)
 			}
 		}
 	})

@@ -153,11 +153,12 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 	})
 	p.Flag(fs, "replay", "", "file", "recording whose requests and times are the load: access log, HAR file or GoReplay's .gor", func(e *dyno.Experiment, v string) (err error) {
 		l := &e.Load
-		l.Rate, l.Arrival, l.RequestsPerClient, l.Targets, l.Client, l.Data, l.Recording = nil, "", 0, "", dyno.Client{}, nil, nil
+		l.Rate, l.Arrival, l.RequestsPerClient, l.Targets, l.Client, l.Data, l.LogFormat, l.Recording = nil, "", 0, "", dyno.Client{}, nil, "", nil
 		l.Replay, err = filepath.Abs(v)
 		return err
 	})
 	p.Key(fs, "speed", "", "x", "load.speed", "how much faster than recorded a replay is (default 1)")
+	p.Key(fs, "log-format", "", "format", "load.log_format", "what is where in the lines of a replay, as in nginx: '$remote_addr [$time_local] \"$request\" $status'")
 	p.Key(fs, "replay-secrets", "", "bool", "load.replay_secrets", "send headers of the recording that look secret, such as Authorization and Cookie")
 	p.Key(fs, "concurrency", "c", "n", "load.concurrency", "number of clients; with a rate, most connections (default 10, with a rate 256)")
 	p.Flag(fs, "rate", "r", "rate", "open load: rate at which requests are due, such as 500/s or '0->500 over 1m then 500 over 30s'", func(e *dyno.Experiment, v string) (err error) {
@@ -272,7 +273,7 @@ func (p *Set) TrialFlags(fs *pflag.FlagSet) {
 	})
 	p.Key(fs, "repeat", "", "n", "repeat", "number of blocks, each with one trial of every setting (default: until decided; 6 for one setting, 1 for dyno load)")
 	p.Key(fs, "seed", "", "n", "seed", "seed of the order of trials and of all else that is random (default: drawn for each run)")
-	p.Key(fs, "primary", "", "names", "primary", "metrics that decide, such as cpu/req,p99: a run ends when they are decided, and only they can fail --fail-worse (default p50,p99,req/s,cpu/req,rss-peak)")
+	p.Key(fs, "primary", "", "names", "primary", "metrics that decide, such as cpu/req,p99: a run ends when they are decided, and only they can fail --fail-worse (default p50,p99,req/s,cpu/req,rss-peak); robust: what a busy machine shows, too")
 	p.Key(fs, "negligible", "", "share", "negligible", "changes below this count as the same (default 1%)")
 }
 
@@ -289,7 +290,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.Key(fs, "allow-overridden", "", "bool", "allow_overridden", "go on although the program overrides GOGC, GOMEMLIMIT or GOMAXPROCS (default: the run ends after its first block)")
 	p.Key(fs, "image", "", "name", "subject.image", "container image that is the subject, with --on kubernetes")
 	p.Key(fs, "deployment", "", "name", "subject.deployment", "deployment whose pod is copied as the subject, with --on kubernetes")
-	p.Key(fs, "addr", "", "URL", "subject.addr", "address of the subject: https://{{.Addr}} with TLS, or a fixed one (default http://{{.Addr}})")
+	p.Key(fs, "addr", "", "URL", "subject.addr", "address of the subject: https://{{.Addr}} with TLS, a unix socket as http://unix:{{.Dir}}/x.sock, or a fixed one (default http://{{.Addr}})")
 	p.Key(fs, "ready", "", "path", "subject.ready", "path that answers 2xx when the subject is ready (default: an open port is enough)")
 	p.Key(fs, "ready-timeout", "", "time", "subject.ready_timeout", "most time to get ready (default 30s)")
 	p.Key(fs, "idle", "", "time", "load.idle", "rest after the load, when memory may be given back (default 0s; 10s in trials for memory)")
@@ -423,12 +424,16 @@ func Target(e *dyno.Experiment, arg string) error {
 // TargetURL takes the URL of a service that runs already for the subject and its first request.
 func TargetURL(e *dyno.Experiment, arg string) error {
 	u, err := url.Parse(arg)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && e.Load.Program == "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" && e.Load.Program == "" {
 		return Mistakef("bad URL %q (want for example http://127.0.0.1:8080/path)", arg)
 	}
-	e.Subject = dyno.Subject{URL: u.Scheme + "://" + u.Host, Arg: e.Subject.Arg}
+	service, path := dyno.Service(u)
+	if service == nil {
+		return Mistakef("bad URL %q (want for example http://127.0.0.1:8080/path, or http://unix:/run/x.sock:/path)", arg)
+	}
+	e.Subject = dyno.Subject{URL: service.String(), Arg: e.Subject.Arg}
 	e.Name = cmp.Or(e.Name, u.Hostname())
-	if path := u.RequestURI(); path != "/" {
+	if path != "/" {
 		if err := single(e, func(s *dyno.Step) { s.Path = path }); err != nil {
 			return err
 		}

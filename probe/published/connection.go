@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -108,6 +109,9 @@ func (c *pageConn) ask(deadline time.Time) (*http.Response, error) {
 func (c *pageConn) dial(deadline time.Time) (err error) {
 	if c.conn != nil {
 		return nil
+	}
+	if c.url.Host == "unix:" {
+		return errors.New("pages are read over TCP only, not at a unix socket")
 	}
 	d := &net.Dialer{Deadline: deadline}
 	port := map[string]string{"http": "80", "https": "443"}[c.url.Scheme]

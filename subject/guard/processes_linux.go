@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -58,7 +59,7 @@ func Named(pid int) string {
 	return fmt.Sprintf("%d (%s)", pid, name)
 }
 
-// Listening returns which of pids listen on the TCP port of a local address. known says that the answer is
+// Listening returns which of pids listen on the TCP port of a local address, or on the unix socket whose path it is. known says that the answer is
 // complete: someone in this network namespace listens, and all open files could be read.
 func Listening(addr string, pids []int) (found []int, known bool) {
 	sockets := listeningSockets(addr)
@@ -79,6 +80,9 @@ func Listening(addr string, pids []int) (found []int, known bool) {
 
 // listeningSockets returns the sockets that listen on the TCP port of addr, named as in /proc/PID/fd.
 func listeningSockets(addr string) map[string]bool {
+	if strings.HasPrefix(addr, "/") {
+		return unixSockets(addr)
+	}
 	_, text, _ := net.SplitHostPort(addr)
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
@@ -89,6 +93,26 @@ func listeningSockets(addr string) map[string]bool {
 		named[name] = at.Port() == uint16(port)
 	}
 	maps.DeleteFunc(named, func(_ string, holds bool) bool { return !holds })
+	return named
+}
+
+// unixSockets returns the sockets that listen at a path, named as in /proc/PID/fd.
+func unixSockets(path string) map[string]bool {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	all, err := fs.NetUNIX()
+	if err != nil {
+		return nil
+	}
+	const accepts = 1 << 16 // SO_ACCEPTCON of the kernel's net/unix
+	named := map[string]bool{}
+	for _, s := range all.Rows {
+		if s.Path == path && s.Flags&accepts != 0 {
+			named[fmt.Sprintf("socket:[%d]", s.Inode)] = true
+		}
+	}
 	return named
 }
 

@@ -38,7 +38,7 @@ func (j *LoadJob) Pack(l dyno.Load) error {
 		if err != nil {
 			return fmt.Errorf("send the recording of the load to agents: %w", err)
 		}
-		j.Files, l.Replay = append(j.Files, text), "0"
+		j.Files, l.Replay, l.LogFormat = append(j.Files, text), "0", ""
 	}
 	files := []string{}
 	for _, path := range append(paths(&l), moved...) {

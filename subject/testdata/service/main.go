@@ -88,7 +88,11 @@ func main() {
 	http.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { go panic("asked to die") })
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if *mode != "child" {
-		l, err = net.Listen("tcp", *addr)
+		network := "tcp"
+		if strings.HasPrefix(*addr, "/") {
+			network = "unix"
+		}
+		l, err = net.Listen(network, *addr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

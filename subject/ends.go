@@ -1,0 +1,32 @@
+package subject
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// How long a subject has from SIGTERM to SIGKILL: at first, and once one of them has let all of that pass. Those that
+// drain for 30 s would take more time to stop than to measure.
+const (
+	stopGrace = 5 * time.Second
+	lateGrace = 200 * time.Millisecond
+)
+
+// Ends are how subjects end that are stopped one after the other, or side by side.
+type Ends struct{ late atomic.Bool }
+
+// Stop ends a subject. It returns what to say of the first that did not end by itself, else "".
+func (e *Ends) Stop(p *Process) (late string) { return e.stop(p.Stop) }
+
+func (e *Ends) stop(stop func(grace time.Duration)) (late string) {
+	grace := stopGrace
+	if e.late.Load() {
+		grace = lateGrace
+	}
+	began := time.Now()
+	if stop(grace); time.Since(began) < stopGrace || e.late.Swap(true) {
+		return ""
+	}
+	return fmt.Sprintf("the subject did not end within %v of SIGTERM, so dyno killed it; others of this run get %v (nothing is measured after the load, so no figure changes)", stopGrace, lateGrace)
+}

@@ -62,7 +62,9 @@ func Open(host string) (l *Lab, release func() error, err error) {
 			}
 			return built.Sum, nil
 		},
-		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) { return start(ctx, builder, t, dir, host, patience, end) },
+		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
+			return start(ctx, builder, t, dir, host, patience, end)
+		},
 		Names: func(ctx context.Context, s dyno.Subject, variable string) bool {
 			return !s.Launched() || builder.Names(ctx, s, variable)
 		},
@@ -70,7 +72,9 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Limit:        subject.CheckLimits,
 		Memory:       memoryOf("/proc", cgroup.MemoryLeft("/proc")),
 		Load:         putLoad,
-		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) { return buildProgram(ctx, builder, l, dir, nil) },
+		Program: func(ctx context.Context, l dyno.Load, dir string) (string, error) {
+			return buildProgram(ctx, builder, l, dir, nil)
+		},
 		Tool:  subject.RunTool,
 		Probe: ProbeNamed,
 		RSS:   kernel.Together,
@@ -188,10 +192,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 		Err:      p.Err,
 		Kill:     func() { p.Stop(0) },
 	}
-	running.Stop = func() error {
-		running.Late = end.Stop(p)
-		return out.Close()
-	}
+	running.Stop = func() error { running.Late = end.Stop(p); return out.Close() }
 	return running, nil
 }
 

@@ -34,7 +34,7 @@ type Running struct {
 	Err      func() error
 	Stop     func() error
 	Kill     func()
-	Late     string // after Stop: that it had to be killed
+	Late     dyno.Warnings // after Stop: that it had to be killed
 
 	// Nil where it is not known:
 	Moved   func() string       // says why what was measured is not who answers, after the load; "" if it is
@@ -63,7 +63,7 @@ type trial struct {
 	meter  *load.Meter
 	beside *besides      // nil if it runs alone
 	died   bool          // the subject, by itself or for lack of memory
-	late   string        // as Running has it
+	late   dyno.Warnings // as Running has it
 	began  time.Duration // of a trial beside others: when its window did, of the load's own time
 
 	silences atomic.Int32 // time-outs of the injected probe
@@ -135,9 +135,7 @@ func (t *trial) run(ctx context.Context, r *dyno.Result) (err error) {
 		return t.measure(ctx, running, kept, r)
 	})
 	r.Died = t.died
-	if t.late != "" {
-		r.Warnings.Add(dyno.WarnLate, "%s", t.late)
-	}
+	r.Warnings = append(r.Warnings, t.late...)
 	if kept.all != nil && kept.file != nil && ctx.Err() == nil {
 		if doubt := t.lab.Keep(t.N, kept.all); doubt != nil {
 			r.Warnings.Add(dyno.WarnRequestsKept, "%v", doubt)

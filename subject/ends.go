@@ -1,9 +1,10 @@
 package subject
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/dynolab/dyno"
 )
 
 // How long a subject has from SIGTERM to SIGKILL: at first, and once one of them has let all of that pass. Those that
@@ -16,17 +17,18 @@ const (
 // Ends are how subjects end that are stopped one after the other, or side by side.
 type Ends struct{ late atomic.Bool }
 
-// Stop ends a subject. It returns what to say of the first that did not end by itself, else "".
-func (e *Ends) Stop(p *Process) (late string) { return e.stop(p.Stop) }
+// Stop ends a subject. It warns of the first that did not end by itself.
+func (e *Ends) Stop(p *Process) dyno.Warnings { return e.stop(p.Stop) }
 
-func (e *Ends) stop(stop func(grace time.Duration)) (late string) {
+func (e *Ends) stop(stop func(grace time.Duration)) (late dyno.Warnings) {
 	grace := stopGrace
 	if e.late.Load() {
 		grace = lateGrace
 	}
 	began := time.Now()
 	if stop(grace); time.Since(began) < stopGrace || e.late.Swap(true) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the subject did not end within %v of SIGTERM, so dyno killed it; others of this run get %v (nothing is measured after the load, so no figure changes)", stopGrace, lateGrace)
+	late.Add(dyno.WarnLate, "the subject did not end within %v of SIGTERM, so dyno killed it; others of this run get %v (nothing is measured after the load, so no figure changes)", stopGrace, lateGrace)
+	return late
 }

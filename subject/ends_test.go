@@ -11,15 +11,15 @@ import (
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e Ends
-		began, said := time.Now(), ""
+		began, said := time.Now(), []string(nil)
 		for range 24 {
-			said += e.stop(func(grace time.Duration) { time.Sleep(min(grace, 30*time.Second)) })
+			said = append(said, e.stop(func(grace time.Duration) { time.Sleep(min(grace, 30*time.Second)) }).Texts()...)
 		}
-		if took, want := time.Since(began), stopGrace+23*lateGrace; took != want || strings.Count(said, "did not end within 5s") != 1 {
+		if took, want := time.Since(began), stopGrace+23*lateGrace; took != want || len(said) != 1 || !strings.Contains(said[0], "did not end within 5s") {
 			t.Errorf("%v (want %v), said %q", took, want, said)
 		}
 		e = Ends{}
-		if said := e.stop(func(time.Duration) { time.Sleep(4 * time.Second) }); said != "" {
+		if said := e.stop(func(time.Duration) { time.Sleep(4 * time.Second) }); said != nil {
 			t.Errorf("a subject that ended by itself: %q", said)
 		}
 	})

@@ -52,6 +52,7 @@ type Builder struct {
 	built    map[string]*Built
 	layouts  [2]uint32               // of the executables that are kept, the later one last
 	copies   map[string]source       // of module versions
+	commits  map[string]string       // by repository and revision
 	trees    map[string]string       // worktrees, by repository, commit and what was prepared in them
 	outside  map[string][]string     // modules outside of the repository, by worktree
 	overlays map[string]string       // flags of go build that add files, by what makes them
@@ -80,7 +81,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	}
 	b := &Builder{
 		dir:   guard.TempName(parent),
-		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{},
+		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{}, commits: map[string]string{},
 		tests: map[string]*TestPackage{}, outside: map[string][]string{}, overlays: map[string]string{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {

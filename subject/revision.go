@@ -38,14 +38,18 @@ func (b *Builder) revision(ctx context.Context, s dyno.Subject, dir string) (str
 		common = filepath.Join(dir, common)
 	}
 	common = filepath.Clean(common)
-	commit, err := b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}")
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", "", ctx.Err()
+	named := fmt.Sprintf("%q %q", repo, s.Rev)
+	commit := b.commits[named] // a branch may move while its settings are measured
+	if commit == "" {
+		if commit, err = b.git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", s.Rev+"^{commit}"); err != nil {
+			if ctx.Err() != nil {
+				return "", "", ctx.Err()
+			}
+			return "", "", planErrorf("rev %s: no such revision in %s%s", s.Rev, repo, b.whyUnknown(ctx, dir, s.Rev))
 		}
-		return "", "", planErrorf("rev %s: no such revision in %s%s", s.Rev, repo, b.whyUnknown(ctx, dir, s.Rev))
+		b.commits[named] = commit
 	}
-	key := fmt.Sprintf("%q %q %q %q", repo, commit, s.Prepare, s.Copy)
+	key := fmt.Sprintf("%q %q %q %q %q", repo, commit, s.Prepare, s.Copy, s.Dir)
 	tree := b.trees[key]
 	if tree == "" {
 		w := worktree.Commit{Repo: repo, Common: common, ID: commit, Rev: s.Rev, Package: dir, Base: s.Dir, Prepare: s.Prepare, Copy: s.Copy}
@@ -86,7 +90,7 @@ func (b *Builder) whyUnknown(ctx context.Context, dir, rev string) string {
 func (b *Builder) addTree(ctx context.Context, w worktree.Commit) (string, error) {
 	// git needs a unique folder name, so it depends on the folder for temporary files.
 	parent := filepath.Dir(b.dir)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", parent, w.Common, w.ID, w.Prepare, w.Copy))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q", parent, w.Common, w.ID, w.Prepare, w.Copy, w.Base))
 	place := filepath.Join(parent, keptTree+hex.EncodeToString(sum[:6]))
 	if err := os.Mkdir(place, 0o700); err != nil { // another dyno uses it
 		place = b.name(filepath.Base(b.dir) + "-")

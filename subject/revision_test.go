@@ -242,8 +242,65 @@ func TestPrepareOnce(t *testing.T) {
 	if text, _ := os.ReadFile(count); string(text) != "x\n" {
 		t.Errorf("prepared %d times", strings.Count(string(text), "x"))
 	}
-	_, err := build("echo the reason; exit 3")
+	_, err := build("printf 'the %s' reason; exit 3")
 	wantError(t, err, "the reason")
 	_, err = build("true")
 	wantError(t, err, "no matching files")
+}
+
+// What is copied is what git does not have: the revision's own files stay, and nothing outside of the worktree is touched.
+func TestCopyStays(t *testing.T) {
+	gocache(t)
+	root := t.TempDir()
+	app := filepath.Join(root, "app")
+	files(t, root, "app/go.mod", goMod, "app/main.go", embeds, "app/.gitignore", "dist/page.html\n", "app/dist/kept", "", "srv/dist/page.html", "of the user")
+	if err := os.Symlink(filepath.Join(root, "srv"), filepath.Join(app, "web")); err != nil {
+		t.Fatal(err)
+	}
+	committed(t, app)
+	files(t, root, "app/dist/page.html", "now", "app/main.go", strings.Replace(embeds, "package main", "package main // today's", 1)+"\nfunc init() { panic(1) }\n")
+	build := func(copies ...string) (*Built, error) {
+		b := newBuilder(t)
+		return b.Build(context.Background(), dyno.Subject{Package: ".", Dir: app, Rev: "HEAD", Copy: copies})
+	}
+	for _, path := range []string{"dist", "."} {
+		built, err := build(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, err := exec.Command(built.Path).CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != "now" {
+			t.Errorf("with a copy of %s it prints %q, %v", path, said, err)
+		}
+	}
+	_, err := build("go.mod")
+	wantError(t, err, "copy go.mod: git has all of it")
+	_, err = build("web/dist")
+	wantError(t, err, "copy web/dist")
+	if text, err := os.ReadFile(filepath.Join(root, "srv/dist/page.html")); string(text) != "of the user" {
+		t.Errorf("behind a link of the revision: %q, %v", text, err)
+	}
+}
+
+// What a command does to files of git is done in each run, and what it made in one directory is not another's.
+func TestPrepareAnew(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	gocache(t)
+	root := t.TempDir()
+	files(t, root, "app/go.mod", goMod)
+	for _, dir := range []string{"a", "b"} {
+		files(t, root, "app/"+dir+"/main.go", embeds, "app/"+dir+"/dist/page.html", "tracked")
+	}
+	committed(t, filepath.Join(root, "app"))
+	for range 2 {
+		for _, dir := range []string{"a", "b"} {
+			b := newBuilder(t)
+			built, err := b.Build(context.Background(), dyno.Subject{Package: ".", Dir: filepath.Join(root, "app", dir), Rev: "HEAD", Prepare: "basename $PWD > dist/page.html"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, err := exec.Command(built.Path).CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != dir {
+				t.Errorf("in %s it prints %q, %v", dir, said, err)
+			}
+		}
+	}
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -32,53 +34,102 @@ func (w *Commit) inRepo(path string) (from, to string, err error) {
 	return from, filepath.Join(w.tree, rel), nil
 }
 
-// carry copies paths of the working tree into the worktree.
-func (m *Maker) carry(_ context.Context, w *Commit) error {
+// carry copies what git does not have from paths of the working tree into the worktree, which it never leaves: a revision may have a link out of
+// it. What the revision has stays as it is.
+func (m *Maker) carry(ctx context.Context, w *Commit) error {
+	if len(w.Copy) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(w.tree)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, path := range w.Copy {
 		from, to, err := w.inRepo(path)
 		if err != nil {
 			return err
 		}
-		info, err := os.Stat(from)
-		if err != nil {
+		if _, err := os.Stat(from); err != nil {
 			return mistakef("copy %s: %v", path, err)
 		}
-		if err := os.RemoveAll(to); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			return err
-		}
-		if info.IsDir() {
-			err = os.CopyFS(to, os.DirFS(from))
-		} else {
-			err = copyFile(from, to, info.Mode().Perm())
-		}
+		rel, err := filepath.Rel(w.tree, to)
 		if err != nil {
-			return fmt.Errorf("copy %s: %w", path, err)
+			return err
+		}
+		others, err := m.others(ctx, w.Repo, rel)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return mistakef("copy %s: %s", path, m.First(err))
+		case len(others) == 0:
+			return mistakef("copy %s: git has all of it (want what git does not have, such as files that a command makes)", path)
+		}
+		for _, name := range others {
+			if err := copyAll(root, name, filepath.Join(w.Repo, name)); err != nil {
+				return fmt.Errorf("copy %s: %w", path, err)
+			}
 		}
 	}
 	return nil
 }
 
-func copyFile(from, to string, mode os.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+// others are the files in a tree that git does not have, ignored or not. A name with a slash at its end is that of another repository.
+func (m *Maker) others(ctx context.Context, tree, path string) (names []string, err error) {
+	out, err := m.git(ctx, tree, "ls-files", "--others", "-z", "--", ":(literal)"+path)
+	return slices.DeleteFunc(strings.Split(out, "\x00"), func(name string) bool { return name == "" }), err
+}
+
+// copyAll copies a file, a link or a directory to a name in root, unless there is something.
+func copyAll(root *os.Root, name, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(name, rel)
+		if _, err := root.Lstat(to); err == nil {
+			return nil
+		}
+		if err := root.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return root.Symlink(link, to)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		in, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		out, err := root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, in)
+		return errors.Join(err, out.Close())
+	})
 }
 
 // mostPrepared is how many bytes of what a command made are kept for the next run.
 const mostPrepared = 1 << 30
 
-// prepare runs the plan's command in a worktree, or puts what it made in an earlier run in its place: what git does not know of there.
+// prepare runs the plan's command in a worktree, or puts what it made in an earlier run in its place. That is kept if it is new files alone:
+// what changed files of git, or is in repositories of its own, is made anew each time, as is all where files were copied.
 func (m *Maker) prepare(ctx context.Context, w *Commit) error {
 	if w.Prepare == "" {
 		return nil
@@ -87,36 +138,58 @@ func (m *Maker) prepare(ctx context.Context, w *Commit) error {
 	if err != nil {
 		return err
 	}
-	cached := w.preparedFile()
-	if len(w.Copy) == 0 && unpack(cached, w.tree) == nil { // what is copied may be another each time
+	cached := w.preparedFile(dir)
+	if len(w.Copy) == 0 && unpack(cached, w.tree) == nil {
 		return nil
+	}
+	before, err := m.others(ctx, w.tree, ".")
+	if err != nil {
+		return err
 	}
 	if m.Tell != nil {
 		m.Tell("preparing " + w.Rev)
 	}
-	if _, err := m.Run(ctx, dir, "sh", "-c", w.Prepare); err != nil {
+	if said, err := m.Run(ctx, dir, "sh", "-c", "exec 2>&1\n"+w.Prepare); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("prepare %s: %w", w.Rev, err)
+		return fmt.Errorf("prepare %s: %w\n%s", w.Rev, err, last(said, 40))
 	}
-	others, err := m.git(ctx, w.tree, "ls-files", "--others", "-z")
+	changed, err := m.git(ctx, w.tree, "status", "--porcelain", "--untracked-files=no")
 	if err != nil {
 		return err
 	}
-	if err := pack(cached, w.tree, strings.Split(strings.Trim(others, "\x00"), "\x00")); err != nil {
+	others, err := m.others(ctx, w.tree, ".")
+	if err != nil {
+		return err
+	}
+	foreign := func(name string) bool { return strings.HasSuffix(name, "/") }
+	if len(w.Copy) > 0 || changed != "" || slices.ContainsFunc(others, foreign) {
+		return nil
+	}
+	made := slices.DeleteFunc(others, func(name string) bool { return slices.Contains(before, name) })
+	if err := pack(cached, w.tree, made); err != nil {
 		os.Remove(cached) // the next run prepares again
 	}
 	return nil
 }
 
-// preparedFile is where what a command made of a revision is kept, "" if the user has no directory for that.
-func (w *Commit) preparedFile() string {
+// last is the last lines of a text.
+func last(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// preparedFile is where what a command made in a directory of a revision is kept, "" if the user has no directory for that.
+func (w *Commit) preparedFile(in string) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", w.Common, w.ID, w.Prepare))
+	if in, err = filepath.Rel(w.tree, in); err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "2 %q %q %q %q", w.Common, w.ID, w.Prepare, in))
 	return filepath.Join(dir, "dyno", "prepared", hex.EncodeToString(sum[:12])+".tar")
 }
 

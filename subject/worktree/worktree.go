@@ -59,7 +59,7 @@ func (m *Maker) Make(ctx context.Context, w Commit, place string) (tree string, 
 	if err := m.checkOut(ctx, &w, place, around); err != nil {
 		return "", nil, fmt.Errorf("check out %s: %w", w.Rev, err)
 	}
-	for _, step := range []func(context.Context, *Commit) error{m.submodules, m.largeFiles, workspace, m.carry, m.prepare} {
+	for _, step := range []func(context.Context, *Commit) error{m.submodules, m.largeFiles, m.workspace, m.carry, m.prepare} {
 		if err := step(ctx, &w); err != nil {
 			return "", nil, err
 		}
@@ -195,7 +195,7 @@ func surroundings(place, repo string, paths []string) (tree string, err error) {
 }
 
 // workspace copies a go.work of the working tree that git does not know.
-func workspace(_ context.Context, w *Commit) error {
+func (m *Maker) workspace(ctx context.Context, w *Commit) error {
 	file := workFile(w.Package)
 	if file == "" {
 		return nil
@@ -204,6 +204,9 @@ func workspace(_ context.Context, w *Commit) error {
 		rel, err := filepath.Rel(w.Repo, name)
 		if err != nil || strings.HasPrefix(rel, "..") || exists(filepath.Join(w.tree, rel)) {
 			continue
+		}
+		if _, err := m.git(ctx, w.Repo, "ls-files", "--error-unmatch", "--", ":(literal)"+rel); err == nil {
+			continue // later revisions have it
 		}
 		text, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {

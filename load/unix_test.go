@@ -46,11 +46,13 @@ func TestUnixSocket(t *testing.T) {
 		{dyno.Load{Rate: dyno.PerSecond(1000), Requests: 20, Client: client}, "HTTP/1 localhost/a?b=c"},
 		{dyno.Load{Concurrency: 2, Requests: 20, HTTP: "2", Client: client}, "HTTP/2 localhost/a?b=c"},
 	} {
-		clear(asked)
 		rec, err := Run(t.Context(), "http://unix:"+socket, c.load, nil, Options{})
+		mu.Lock()
 		if err != nil || rec.Requests != 20 || rec.Failed != 0 || len(asked) != 1 || asked[c.want] != 20 {
 			t.Errorf("%v: %v, %+v, want %s", c.load, err, asked, c.want)
 		}
+		clear(asked)
+		mu.Unlock()
 	}
 	s.Close()
 	if _, err := Run(t.Context(), "http://unix:"+socket, dyno.Load{Requests: 1}, nil, Options{}); err == nil {

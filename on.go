@@ -70,7 +70,32 @@ func (o On) elsewhere() bool {
 // local reports whether a URL is of the machine that asks.
 func local(u string) bool {
 	p, err := url.Parse(u)
-	return err == nil && (p.Hostname() == "localhost" || p.Host == "unix:" || net.ParseIP(p.Hostname()).IsLoopback())
+	return err == nil && (p.Hostname() == "localhost" || p.Host == SocketHost || net.ParseIP(p.Hostname()).IsLoopback())
+}
+
+// SocketHost is the host of an address at a unix socket, as in nginx: http://unix:/run/x.sock.
+const SocketHost = "unix:"
+
+// IsAddress reports whether u is a scheme and a host or unix socket, and no more.
+func IsAddress(u string) bool {
+	p, _ := url.Parse(strings.TrimSuffix(u, "/")) // nil with an error
+	service, _ := Service(p)
+	return service != nil && p.Scheme != "" && *p == *service
+}
+
+// Service splits the URL of a request into the address of the service and what is asked of it, such as /search?q=x. A unix socket is
+// written as in nginx: http://unix:/run/x.sock, and http://unix:/run/x.sock:/search?q=x. Without a URL or a host, service is nil.
+func Service(u *url.URL) (service *url.URL, target string) {
+	if u == nil || u.Host == "" || u.Host == SocketHost && u.Path == "" {
+		return nil, ""
+	}
+	service, target = &url.URL{Scheme: u.Scheme, Host: u.Host}, u.RequestURI()
+	if u.Host == SocketHost {
+		service.Path, _, _ = strings.Cut(u.Path, ":")
+		_, target, _ = strings.Cut(target, ":")
+		target = cmp.Or(target, "/")
+	}
+	return service, target
 }
 
 // Bounds of a plan away from this machine.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -390,28 +389,6 @@ func (s *Subject) check() *PlanError {
 		}
 	}
 	return nil
-}
-
-// IsAddress reports whether u is a scheme and a host or unix socket, and no more.
-func IsAddress(u string) bool {
-	p, _ := url.Parse(strings.TrimSuffix(u, "/")) // nil with an error
-	service, _ := Service(p)
-	return service != nil && p.Scheme != "" && *p == *service
-}
-
-// Service splits the URL of a request into the address of the service and what is asked of it, such as /search?q=x. A unix socket is
-// written as in nginx: http://unix:/run/x.sock, and http://unix:/run/x.sock:/search?q=x. Without a URL or a host, service is nil.
-func Service(u *url.URL) (service *url.URL, target string) {
-	if u == nil || u.Host == "" || u.Host == "unix:" && u.Path == "" {
-		return nil, ""
-	}
-	service, target = &url.URL{Scheme: u.Scheme, Host: u.Host}, u.RequestURI()
-	if u.Host == "unix:" {
-		service.Path, _, _ = strings.Cut(u.Path, ":")
-		_, target, _ = strings.Cut(target, ":")
-		target = cmp.Or(target, "/")
-	}
-	return service, target
 }
 
 // checkScheme finds an address that only a program speaks with.

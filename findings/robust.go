@@ -22,11 +22,11 @@ func Robust(e *dyno.Experiment, host store.Host) (metrics []string, seen []certi
 	metrics = slices.Clone(robust)
 	path, err := CertificatePath(&e.Subject)
 	if err != nil {
-		return metrics, nil // without a home there is none
+		return metrics, nil // without a home directory there is no certificate
 	}
 	c, err := ReadCertificate(path)
 	if err != nil {
-		return metrics, nil // most services have none
+		return metrics, nil // most services have no certificate
 	}
 	if why := c.Expired(Identities(e, host, nil)...); slices.ContainsFunc(why, func(x certify.Expiry) bool {
 		return x != certify.OtherService && x != certify.OtherTurns

@@ -248,16 +248,12 @@ func (r *runner) players() int {
 	return r.load.Concurrency
 }
 
-func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error) {
-	u, err := url.Parse(base)
-	ours := l.Program != "" || err == nil && (u.Scheme == "http" || u.Scheme == "https")
-	if err != nil || !ours || !dyno.IsAddress(base) {
+func newRunner(base string, l dyno.Load, arg map[string]string) (r *runner, err error) {
+	u, _ := url.Parse(base) // IsAddress says whether it can
+	if !dyno.IsAddress(base) || l.Program == "" && u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("load %q: not the address of a service (want for example http://127.0.0.1:8080)", base)
 	}
 	u, _ = dyno.Service(u)
-	if network, _ := http1.Address(u); network == "unix" && l.Program != "" {
-		return nil, fmt.Errorf("load %q: a program is given no unix socket (consider: an argument of its own)", base)
-	}
 	if err := traffic.Note(&l); err != nil {
 		return nil, err
 	}
@@ -269,7 +265,7 @@ func newRunner(base string, l dyno.Load, arg map[string]string) (*runner, error)
 			return nil, err
 		}
 	}
-	r := &runner{
+	r = &runner{
 		clock: clock{time.Now()},
 		base:  u, load: l, scenario: s,
 		limit: float64(*l.MaxFailures),

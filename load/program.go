@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/internal/frames"
 	"github.com/dynolab/dyno/load/program"
 	"github.com/dynolab/dyno/load/scenario"
@@ -43,6 +44,9 @@ func (d *distant) cure() string {
 }
 
 func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distant, error) {
+	if r.base.Host == dyno.SocketHost {
+		return nil, fmt.Errorf("load %v: a program is given no unix socket (consider: an argument of its own)", r.base)
+	}
 	args, err := scenario.ExpandArgs(&r.load, arg)
 	if err != nil {
 		return nil, err

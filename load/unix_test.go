@@ -56,6 +56,6 @@ func TestUnixSocket(t *testing.T) {
 	}
 	s.Close()
 	if _, err := Run(t.Context(), "http://unix:"+socket, dyno.Load{Requests: 1}, nil, Options{}); err == nil {
-		t.Error("nobody listens, and no error")
+		t.Error("a socket at which nothing listens: no error")
 	}
 }

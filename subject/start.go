@@ -289,7 +289,7 @@ func attempt(ctx context.Context, client *http.Client, dial func(context.Context
 		}
 		return err
 	}
-	if before, _, ok := strings.Cut(base, "unix:/"); ok { // the socket is not a part of the request
+	if before, _, ok := strings.Cut(base, dyno.SocketHost); ok { // the socket is not a part of the request
 		base = before + "localhost"
 	}
 	req, err := http.NewRequestWithContext(ctx, "GET", base+path, nil)

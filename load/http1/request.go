@@ -142,7 +142,8 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// Address returns host and port of a URL, with the scheme's port if it names none.
+// Address returns the network and the address that a client of a URL dials: host and port, with the scheme's port if it names none, or the
+// path of a unix socket (http://unix:/run/x.sock).
 func Address(u *url.URL) (network, addr string) {
 	if u.Host == "unix:" {
 		return "unix", u.Path

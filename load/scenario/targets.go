@@ -150,7 +150,7 @@ func (p *targets) add(method, target string) error {
 		return bad(errors.Unwrap(err))
 	}
 	if target[0] != '/' {
-		if u.Host == "" || u.Host == "unix:" || u.Scheme != "http" && u.Scheme != "https" {
+		if u.Host == "" || u.Host == dyno.SocketHost || u.Scheme != "http" && u.Scheme != "https" {
 			return bad(errors.New("not of an HTTP service"))
 		}
 		if err := p.service(u); err != nil {

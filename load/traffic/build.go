@@ -17,7 +17,6 @@ import (
 	"unique"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/safe"
 )
 
 // Why something of a recording is left out, as the plan's warning says it after a number.
@@ -34,7 +33,11 @@ const (
 	redacted   = "header values that the log itself has redacted"
 )
 
-const mostRequests = 20_000_000
+// Bounds of a recording. A small compressed file may be large inside.
+const (
+	mostRequests = 20_000_000
+	mostKept     = 1 << 30 // bytes of targets, headers and bodies that are not equal
+)
 
 // A builder collects what a reader finds.
 type builder struct {
@@ -151,8 +154,8 @@ func (b *builder) add(at time.Time, took time.Duration, q Request, status int, h
 	q.Target = target
 	body, _ := b.bodies.number(q.Body, &b.kept)
 	which := b.intern(stored{q.Target, headers, body, unique.Make(q.Method)})
-	if most := int(safe.Data.Bytes); b.kept > most {
-		return -1, fmt.Errorf("its requests take more than %d bytes of memory (consider: a part of it)", most)
+	if b.kept > mostKept {
+		return -1, fmt.Errorf("its requests take more than %d bytes of memory (consider: a part of it)", mostKept)
 	}
 	s := seen{at.Add(-took).UnixNano(), which, uint16(status), 0}
 	if at.Nanosecond() == 0 {

@@ -52,7 +52,7 @@ func (f format) values(line string) (values object, missing column, ok bool) {
 		value, rest := line, ""
 		if c.until != "" {
 			end := endOf(line, c.until)
-			if end < 0 && i == len(f)-1 && i > 0 { // what is behind the last variable matters to nobody
+			if end < 0 && i == len(f)-1 && i > 0 { // a line may end before the last text
 				end = len(line)
 			}
 			if end < 0 || i == 0 && end > 0 {

@@ -214,7 +214,7 @@ func (b *builder) array(in io.Reader) error {
 	}
 }
 
-// items reads what is left of an array.
+// items reads the objects of an array, after its bracket.
 func (b *builder) items(d *json.Decoder) error {
 	for d.More() {
 		var line json.RawMessage

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/probe"
 )
 
@@ -110,7 +111,7 @@ func (c *pageConn) dial(deadline time.Time) (err error) {
 	if c.conn != nil {
 		return nil
 	}
-	if c.url.Host == "unix:" {
+	if c.url.Host == dyno.SocketHost {
 		return errors.New("pages are read over TCP only, not at a unix socket")
 	}
 	d := &net.Dialer{Deadline: deadline}

@@ -73,7 +73,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// FindUp returns the file of a name in dir or above it; "" if there is none.
+// FindUp returns the path of the nearest regular file called name, in dir or in a directory above it; "" without one.
 func FindUp(dir, name string) string {
 	for {
 		path := filepath.Join(dir, name)

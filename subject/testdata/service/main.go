@@ -58,24 +58,7 @@ func main() {
 			}
 		}()
 	case "prefork", "hand over": // children answer: two on one socket, or one in a session of its own
-		l, err := net.Listen("tcp", *addr)
-		if err != nil {
-			panic(err)
-		}
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			panic(err)
-		}
-		for range map[string]int{"prefork": 2, "hand over": 1}[*mode] {
-			cmd := exec.Command(os.Args[0], "-mode", "child")
-			cmd.ExtraFiles = []*os.File{file}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: *mode == "hand over"}
-			if err := cmd.Start(); err != nil {
-				panic(err)
-			}
-		}
-		file.Close()
-		l.Close()
+		handOver(*addr, *mode)
 		select {}
 	case "elsewhere":
 		*addr = "127.0.0.1:0"
@@ -104,4 +87,26 @@ func main() {
 		select {}
 	}
 	http.Serve(l, nil)
+}
+
+// handOver gives the listener to children, which answer.
+func handOver(addr, mode string) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		panic(err)
+	}
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		panic(err)
+	}
+	for range map[string]int{"prefork": 2, "hand over": 1}[mode] {
+		cmd := exec.Command(os.Args[0], "-mode", "child")
+		cmd.ExtraFiles = []*os.File{file}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: mode == "hand over"}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+	}
+	file.Close()
+	l.Close()
 }

@@ -173,12 +173,10 @@ func status(ts []token, at, end int) int {
 // hostOf is the host that was asked: that of an absolute target (in [origin]), before the client's address, or Envoy's authority, which is the
 // fourth of the quoted texts behind the request, after an identity.
 func hostOf(ts []token, at int) string {
-	var before []string
-	for _, t := range ts[:min(at, 2)] {
-		before = append(before, t.text)
-	}
-	if host := virtualHost(before); host != "" {
-		return host
+	if at >= 2 {
+		if host := virtualHost(ts[0].text, ts[1].text); host != "" {
+			return host
+		}
 	}
 	var behind []string
 	for _, t := range ts[at+1:] {

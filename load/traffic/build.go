@@ -205,7 +205,7 @@ func (b *builder) oneHost() {
 // once makes one request of two lines, where most requests were logged when they began and when they ended: the first has the time,
 // the other the status.
 func (b *builder) once() {
-	if !b.logs {
+	if !b.logs || !slices.ContainsFunc(b.seen, func(s seen) bool { return s.code() == 0 }) {
 		return
 	}
 	without := 0

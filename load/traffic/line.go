@@ -143,6 +143,9 @@ func prefix(line []byte) (at time.Time, rest []byte) {
 	if name, inner, ok := bytes.Cut(line, []byte("| ")); ok && container.Match(name) {
 		return at, bytes.TrimLeft(inner, " ")
 	}
+	if begins := line[0] == '<' || len(line) > 4 && (line[4] == '-' || line[3] == ' '); !begins { // as no time of a prefix does
+		return at, line
+	}
 	rest = line
 	if bytes.HasPrefix(line, []byte("<")) {
 		if end := bytes.IndexByte(line[:min(len(line), 6)], '>'); end > 0 {
@@ -304,7 +307,11 @@ func common(line string) (r record, ok bool) {
 	if first, _, _ := strings.Cut(strings.TrimLeft(rest, " "), " "); len(first) == 3 {
 		r.status, _ = strconv.Atoi(first)
 	}
-	r.host = virtualHost(strings.Fields(before))
+	first, second, _ := strings.Cut(before, " ")
+	second, _, _ = strings.Cut(second, " ")
+	if second != "-" { // nearly always it is
+		r.host = virtualHost(first, second)
+	}
 	if referer, rest, ok := quoted(rest); ok {
 		if agent, rest, ok := quoted(rest); ok { // combined
 			r.headers = headersOf(referer, agent)
@@ -334,14 +341,16 @@ func headersOf(referer, agent string) (headers []Header) {
 }
 
 // virtualHost is the host that was asked, if it comes before the client's address (httpd), or behind it (lighttpd).
-func virtualHost(before []string) string {
-	if len(before) < 2 {
-		return ""
+func virtualHost(first, second string) string {
+	isAddr := func(s string) bool {
+		_, err := netip.ParseAddr(strings.Trim(s, "[]"))
+		return err == nil
 	}
-	for i, host := range before[:2] {
-		if _, err := netip.ParseAddr(strings.Trim(before[1-i], "[]")); err == nil && isHost(host) {
-			return host
-		}
+	switch {
+	case isHost(first) && isAddr(second):
+		return first
+	case isHost(second) && isAddr(first):
+		return second
 	}
 	return ""
 }

@@ -17,7 +17,8 @@ import (
 // command runs a program for the build and returns its standard output. No compiler survives dyno,
 // and the guard of b waits for it before it removes the folder.
 func (b *Builder) command(ctx context.Context, dir string, env map[string]string, name string, args ...string) (string, error) {
-	vars := map[string]string{"GOTMPDIR": filepath.Join(b.dir, "tmp"), "GIT_TERMINAL_PROMPT": "0"}
+	temp := filepath.Join(b.dir, "tmp") // for compilers of C, too, which leave their files when they are killed
+	vars := map[string]string{"GOTMPDIR": temp, "TMPDIR": temp, "GIT_TERMINAL_PROMPT": "0"}
 	maps.Copy(vars, env)
 	var stdout bytes.Buffer
 	stderr := &talk{tell: func(string) {}}

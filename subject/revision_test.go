@@ -304,3 +304,17 @@ func TestPrepareAnew(t *testing.T) {
 		}
 	}
 }
+
+// Temporary files of a build's commands go with the builder, whatever becomes of the commands.
+func TestTemporaryFiles(t *testing.T) {
+	gocache(t)
+	root, temp := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, makeEmbeds(t, root))
+	t.Setenv("TMPDIR", temp)
+	b := newBuilder(t)
+	_, err := b.Build(context.Background(), dyno.Subject{Package: ".", Dir: dir, Rev: "HEAD", Prepare: "mktemp && exit 3"})
+	wantError(t, err, "exit status 3")
+	if left, _ := filepath.Glob(filepath.Join(temp, "tmp.*")); left != nil {
+		t.Errorf("outside of the builder's folder: %v", left)
+	}
+}

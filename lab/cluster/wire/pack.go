@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/load/traffic"
@@ -96,7 +97,7 @@ func recording(l *dyno.Load) ([]byte, error) {
 // Unpack is the load with its files in dir.
 func (j *LoadJob) Unpack(dir string) (dyno.Load, error) {
 	for i, data := range j.Files {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), data, 0o700); err != nil { // it may be the program
+		if err := writeProgram(filepath.Join(dir, strconv.Itoa(i)), data); err != nil { // it may be the program
 			return dyno.Load{}, err
 		}
 	}
@@ -106,6 +107,14 @@ func (j *LoadJob) Unpack(dir string) (dyno.Load, error) {
 	}
 	e.Load.Seed = j.Seed
 	return e.Load, nil
+}
+
+// writeProgram writes a file that can be run at once. No process may be started while the file is open: the new process
+// would hold it open for writing for a moment, and the kernel refuses to run such a file (ETXTBSY, golang.org/issue/22315).
+func writeProgram(path string, data []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, data, 0o700)
 }
 
 // paths are the fields of a load that name files. Its lists are copied before.

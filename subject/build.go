@@ -27,6 +27,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/subject/guard"
+	"github.com/dynolab/dyno/subject/worktree"
 )
 
 // Built is an executable subject.
@@ -50,14 +51,14 @@ type Builder struct {
 
 	mu       sync.Mutex // one build at a time: each takes all CPUs
 	built    map[string]*Built
-	layouts  [2]uint32               // of the executables that are kept, the later one last
-	copies   map[string]source       // of module versions
-	commits  map[string]string       // by repository and revision
-	trees    map[string]string       // worktrees, by repository, commit and what was prepared in them
-	outside  map[string][]string     // modules outside of the repository, by worktree
-	overlays map[string]string       // flags of go build that add files, by what makes them
-	lists    []string                // git's folders of worktrees
-	tests    map[string]*TestPackage // by what makes them
+	layouts  [2]uint32                // of the executables that are kept, the later one last
+	copies   map[string]source        // of module versions
+	commits  map[string]string        // by repository and revision
+	trees    map[string]string        // worktrees, by repository, commit and what was prepared in them
+	made     map[string]worktree.Made // of commits, by worktree
+	overlays map[string]string        // flags of go build that add files, by what makes them
+	lists    []string                 // git's folders of worktrees
+	tests    map[string]*TestPackage  // by what makes them
 
 	setters map[string][]dyno.Setter // that were found, by where and of what
 
@@ -82,7 +83,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	b := &Builder{
 		dir:   guard.TempName(parent),
 		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{}, commits: map[string]string{},
-		tests: map[string]*TestPackage{}, outside: map[string][]string{}, overlays: map[string]string{},
+		tests: map[string]*TestPackage{}, made: map[string]worktree.Made{}, overlays: map[string]string{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
 		return nil, fmt.Errorf("make a directory for builds: %w", err)
@@ -184,10 +185,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 		b.built[key] = &fixed
 		return &fixed, nil
 	}
-	built := &Built{Go: gov, Rev: src.rev}
-	for _, dir := range src.outside {
-		built.Warnings.AddOf(dyno.WarnOutside, dir, "%s is outside of the repository: revision %s is built with what is there now", dir, s.Rev)
-	}
+	built := &Built{Go: gov, Rev: src.rev, Warnings: b.differs(src, s)}
 	if s.Plantable {
 		if err := b.plantable(ctx, src, s, gov); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,30 +100,87 @@ func (b *Builder) addTree(ctx context.Context, w worktree.Commit) (string, error
 		}
 	}
 	list := filepath.Join(w.Common, "worktrees")
+	entry := filepath.Join(list, filepath.Base(place))
+	if err := os.RemoveAll(entry); err != nil { // of a dyno that crashed: git would choose another name
+		return "", err
+	}
 	b.lists = append(b.lists, list)
-	b.guard.RemoveInEnd(place, filepath.Join(list, filepath.Base(place)))
+	b.guard.RemoveInEnd(place, entry)
 	m := worktree.Maker{First: firstMessage, Tell: b.Tell, Run: func(ctx context.Context, dir, name string, args ...string) (string, error) {
 		return b.command(ctx, dir, nil, name, args...)
 	}}
-	tree, outside, err := m.Make(ctx, w, place)
-	b.outside[tree] = outside
-	return tree, err
+	made, err := m.Make(ctx, w, place)
+	if err != nil {
+		return "", err
+	}
+	b.made[made.Tree] = made
+	return made.Tree, nil
+}
+
+// differs warns of what a revision is built with, or without, unlike the working tree.
+func (b *Builder) differs(src *source, s dyno.Subject) (w dyno.Warnings) {
+	made := b.madeOf(src.dir)
+	for _, dir := range made.Outside {
+		w.AddOf(dyno.WarnOutside, dir, "%s is outside of the repository: revision %s is built with what is there now", dir, s.Rev)
+	}
+	if len(made.Left) > 0 {
+		name, more := made.Left[0], ""
+		if n := len(made.Left); n > 1 {
+			more = fmt.Sprintf(", one of %d such files", n)
+		}
+		w.AddOf(dyno.WarnLeft, name, "git does not have %s%s: revision %s is built without, unlike the working tree (consider: --copy %s, or --prepare COMMAND)",
+			name, more, s.Rev, b.toCopy(src, s, filepath.Join(made.Tree, name)))
+	}
+	return w
+}
+
+// madeOf is what was made of the commit in whose worktree dir is.
+func (b *Builder) madeOf(dir string) worktree.Made {
+	for tree, made := range b.made {
+		if within(dir, tree) {
+			return made
+		}
+	}
+	return worktree.Made{}
+}
+
+// toCopy is how --copy names a file of a worktree: its counterpart, relative to the plan's directory.
+func (b *Builder) toCopy(src *source, s dyno.Subject, file string) string {
+	user, err := filepath.Abs(s.Package)
+	base, baseErr := filepath.Abs(s.Dir)
+	if !filepath.IsAbs(s.Package) {
+		user = filepath.Join(base, s.Package)
+	}
+	rel, relErr := filepath.Rel(src.dir, file)
+	if errors.Join(err, baseErr, relErr) != nil {
+		return file
+	}
+	if rel, err = filepath.Rel(base, filepath.Join(user, rel)); err != nil {
+		return file
+	}
+	return rel
 }
 
 // unembedded is what the go command says of a folder that is to be embedded and is not there.
-var unembedded = regexp.MustCompile(`pattern (?:all:)?([^\s:]+): no matching files found`)
+var unembedded = regexp.MustCompile(`(?m)^([^\s:]+\.go):\d+:\d+: pattern (?:all:)?([^\s:]+): no matching files found`)
 
 // cured adds to an error of building a revision what may be missing in its worktree.
 func (b *Builder) cured(err error, s dyno.Subject, src *source) error {
-	m := unembedded.FindStringSubmatch(err.Error())
-	if s.Rev == "" || m == nil {
+	if s.Rev == "" {
 		return err
 	}
-	name := strings.SplitN(m[1], "/", 2)[0]
-	path := name
-	if at, relErr := filepath.Rel(".", filepath.Join(s.Package, name)); relErr == nil && !filepath.IsAbs(s.Package) {
-		path = at
+	for _, missing := range b.madeOf(src.dir).Missing {
+		err = fmt.Errorf("%w\n%s", err, missing)
+	}
+	m := unembedded.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	name, _, _ := strings.Cut(m[2], "/")
+	file := filepath.Join(filepath.Dir(m[1]), name)
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(src.dir, file)
 	}
 	return fmt.Errorf("%w\n%s is embedded, but git does not have it in %s (consider: --copy %s, which takes that of the working tree, or --prepare COMMAND, which makes it in each revision, such as 'npm run build')",
-		err, name, s.Rev, path)
+		err, name, s.Rev, b.toCopy(src, s, file))
 }

@@ -77,6 +77,41 @@ func TestRevisionTraps(t *testing.T) {
 		}, fails: "consider: git submodule update --init third/lib", cure: func(t *testing.T, pkg string, _ *dyno.Subject) {
 			gitIn(t, pkg, "submodule", "--quiet", "update", "--init", "third/lib")
 		}, prints: "of the submodule"},
+		{name: "a submodule that is not here and not needed", make: func(t *testing.T, root string) string {
+			files(t, root, "docs/page", "")
+			committed(t, filepath.Join(root, "docs"))
+			files(t, root, "origin/go.mod", goMod, "origin/main.go", helloMain)
+			gitIn(t, filepath.Join(root, "origin"), "init", "-q", "-b", "main")
+			gitIn(t, filepath.Join(root, "origin"), "submodule", "--quiet", "add", filepath.Join(root, "docs"), "docs")
+			committed(t, filepath.Join(root, "origin"))
+			gitIn(t, root, "clone", "-q", "origin", "app")
+			return "app"
+		}, prints: "v1"},
+		{name: "Git LFS without the content of what is not embedded", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/cmd/main.go", embeds, "app/cmd/dist/page.html", "here",
+				"app/docs/large", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("ab", 32)+"\nsize 5\n")
+			committed(t, filepath.Join(root, "app"))
+			return "app/cmd"
+		}, prints: "here"},
+		{name: "an embedded folder of another package", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/cmd/main.go", "package main\n\nimport \"example.org/x/web\"\n\nfunc main() { println(web.Page) }\n",
+				"app/web/web.go", "package web\n\nimport _ \"embed\"\n\n//go:embed dist/page.html\nvar Page string\n", "app/.gitignore", "dist/\n")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/web/dist/page.html", "now")
+			return "app/cmd"
+		}, fails: "consider: --copy ../web/dist", cure: func(_ *testing.T, _ string, s *dyno.Subject) { s.Copy = []string{"../web/dist"} }, prints: "now"},
+		{name: "a profile that git does not have", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/main.go", helloMain)
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/default.pgo", "")
+			return "app"
+		}, prints: "v1", warning: "git does not have default.pgo"},
+		{name: "code that git ignores", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/main.go", helloMain, "app/.gitignore", "*.gen.go\n")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/a.gen.go", "package main\n\nfunc init() { println(1) }\n", "app/b.gen.go", "package main\n", "app/testdata/c.gen.go", "package c\n")
+			return "app"
+		}, prints: "v1", warning: "git does not have a.gen.go, one of 2 such files"},
 		{name: "go.work above the repository", make: func(t *testing.T, root string) string {
 			files(t, root, "go.work", "go 1.22\n\nuse (\n\t./lib2\n\t./app\n)\n", "lib2/go.mod", libMod, "lib2/lib.go", lib("of the workspace"),
 				"app/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n", "app/main.go", libMain)
@@ -316,5 +351,44 @@ func TestTemporaryFiles(t *testing.T) {
 	wantError(t, err, "exit status 3")
 	if left, _ := filepath.Glob(filepath.Join(temp, "tmp.*")); left != nil {
 		t.Errorf("outside of the builder's folder: %v", left)
+	}
+}
+
+// A hook of git has variables that bind git to its repository, which is not the subject's.
+func TestInHook(t *testing.T) {
+	gocache(t)
+	root := t.TempDir()
+	files(t, root, "app/go.mod", goMod, "app/main.go", helloMain)
+	committed(t, filepath.Join(root, "app"))
+	t.Setenv("GIT_DIR", ".git")
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(root, "index"))
+	mustBuild(t, newBuilder(t), dyno.Subject{Package: "./app", Dir: root, Rev: "HEAD"})
+}
+
+// An entry of git that a crash has left is used again: one of another name would stay.
+func TestEntryOfCrash(t *testing.T) {
+	gocache(t)
+	root := t.TempDir()
+	files(t, root, "lib/go.mod", libMod, "lib/lib.go", lib("beside"),
+		"app/go.mod", "module example.com/app\n\ngo 1.22\n\nrequire example.com/lib v0.0.0\n\nreplace example.com/lib => ../lib\n", "app/main.go", libMain)
+	app, saved := filepath.Join(root, "app"), filepath.Join(root, "saved")
+	committed(t, app)
+	list := filepath.Join(app, ".git/worktrees")
+	for range 2 {
+		b, err := NewBuilder(root) // the name depends on the place
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustBuild(t, b, dyno.Subject{Package: ".", Dir: app, Rev: "HEAD"})
+		if !exists(saved) {
+			run(t, root, "cp", "-rT", list, saved)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := os.ReadDir(list); len(left) > 0 {
+			t.Fatalf("left behind: %v", left)
+		}
+		run(t, root, "cp", "-rT", saved, list)
 	}
 }

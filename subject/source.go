@@ -22,12 +22,11 @@ import (
 
 // A source is a main package on disk, with the environment and flags to build it.
 type source struct {
-	dir     string // of the package; holds no symbolic link
-	rev     string // for Built.Rev
-	env     map[string]string
-	flags   []string
-	outside []string // directories of modules outside of the repository, with which a revision is built
-	tool    string   // the go command that compiles it; "" means that of PATH
+	dir   string // of the package; holds no symbolic link
+	rev   string // for Built.Rev
+	env   map[string]string
+	flags []string
+	tool  string // the go command that compiles it; "" means that of PATH
 }
 
 func planErrorf(format string, args ...any) error {
@@ -46,11 +45,6 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	case s.Package != "":
 		src.env = buildVariables(s.Env)
 		src.dir, src.rev, err = b.local(ctx, s)
-		for tree, dirs := range b.outside {
-			if within(src.dir, tree) {
-				src.outside = dirs
-			}
-		}
 	default:
 		err = planErrorf("%s is not built from source", s.String())
 	}

@@ -70,6 +70,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 		}
 		for _, l := range found {
 			if p := b.testPackage(l, src, vars[0], vars[1]); l.tests() && !slices.Contains(tests, p) {
+				p.Warnings = b.differs(src, s)
 				tests = append(tests, p)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // inRepo is the counterpart in the worktree of a path of the working tree, relative to the plan's directory.
@@ -125,8 +126,11 @@ func copyAll(root *os.Root, name, from string) error {
 	})
 }
 
-// mostPrepared is how many bytes of what a command made are kept for the next run.
-const mostPrepared = 1 << 30
+// mostPrepared is how many bytes of what a command made are kept for the next run, and keptPrepared how long without use.
+const (
+	mostPrepared = 1 << 30
+	keptPrepared = 30 * 24 * time.Hour
+)
 
 // prepare runs the plan's command in a worktree, or puts what it made in an earlier run in its place. That is kept if it is new files alone:
 // what changed files of git, or is in repositories of its own, is made anew each time, as is all where files were copied.
@@ -198,6 +202,7 @@ func pack(archive, tree string, names []string) (err error) {
 	if archive == "" || os.MkdirAll(filepath.Dir(archive), 0o700) != nil {
 		return nil
 	}
+	forget(filepath.Dir(archive))
 	f, err := os.CreateTemp(filepath.Dir(archive), "new-*")
 	if err != nil {
 		return err
@@ -249,6 +254,16 @@ func pack(archive, tree string, names []string) (err error) {
 	return os.Rename(f.Name(), archive)
 }
 
+// forget removes what was kept and not used for long.
+func forget(dir string) {
+	kept, _ := os.ReadDir(dir)
+	for _, e := range kept {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptPrepared {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
 // unpack puts the files of an archive into a tree.
 func unpack(archive, tree string) error {
 	f, err := os.Open(archive)
@@ -265,7 +280,8 @@ func unpack(archive, tree string) error {
 	for {
 		h, err := in.Next()
 		if err == io.EOF {
-			return nil
+			now := time.Now()
+			return os.Chtimes(archive, now, now)
 		}
 		if err != nil {
 			return err

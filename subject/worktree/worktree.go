@@ -6,11 +6,13 @@ package worktree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +38,15 @@ type Commit struct {
 	Copy         []string // paths of the working tree
 
 	tree string // where it is checked out
+	made Made
+}
+
+// Made is what became of a commit.
+type Made struct {
+	Tree    string   // the working tree's counterpart
+	Outside []string // directories of modules outside of the repository that it builds with, which no revision has
+	Missing []string // what it may need and is not here, each with its cure
+	Left    []string // files of the working tree that would be compiled, and that git does not have; relative to it
 }
 
 func mistakef(format string, args ...any) error {
@@ -48,24 +59,23 @@ func (m *Maker) git(ctx context.Context, dir string, args ...string) (string, er
 	return strings.TrimSpace(out), err
 }
 
-// Make checks out a commit in place, an empty directory of a name that is no entry of git's yet. It returns where in place the working tree's
-// counterpart is, and the directories of modules outside of the repository that it builds with, which no revision has. A mistake of the plan is a
-// [*dyno.PlanError].
-func (m *Maker) Make(ctx context.Context, w Commit, place string) (tree string, outside []string, err error) {
+// Make checks out a commit in place, an empty directory of a name that is no entry of git's yet. A mistake of the plan is a [*dyno.PlanError].
+func (m *Maker) Make(ctx context.Context, w Commit, place string) (Made, error) {
 	around, err := m.outside(ctx, &w)
 	if err != nil {
-		return "", nil, err
+		return Made{}, err
 	}
 	if err := m.checkOut(ctx, &w, place, around); err != nil {
-		return "", nil, fmt.Errorf("check out %s: %w", w.Rev, err)
+		return Made{}, fmt.Errorf("check out %s: %w", w.Rev, err)
 	}
-	for _, step := range []func(context.Context, *Commit) error{m.submodules, m.largeFiles, m.workspace, m.carry, m.prepare} {
+	for _, step := range []func(context.Context, *Commit) error{m.submodules, m.largeFiles, m.workspace, m.carry, m.prepare, m.left} {
 		if err := step(ctx, &w); err != nil {
-			return "", nil, err
+			return Made{}, err
 		}
 	}
-	modules := slices.DeleteFunc(around, func(path string) bool { return !exists(filepath.Join(path, "go.mod")) })
-	return w.tree, modules, nil
+	w.made.Tree = w.tree
+	w.made.Outside = slices.DeleteFunc(around, func(path string) bool { return !exists(filepath.Join(path, "go.mod")) })
+	return w.made, nil
 }
 
 func exists(path string) bool {
@@ -171,13 +181,14 @@ func surroundings(place, repo string, paths []string) (tree string, err error) {
 	if err != nil {
 		return "", err
 	}
+	whole := place
 	for _, name := range strings.Split(rel, string(filepath.Separator)) {
 		entries, err := os.ReadDir(top)
 		if err != nil {
 			return "", err
 		}
 		for _, e := range entries {
-			if e.Name() == name {
+			if e.Name() == name || filepath.Join(top, e.Name()) == whole {
 				continue
 			}
 			if err := os.Symlink(filepath.Join(top, e.Name()), filepath.Join(place, e.Name())); err != nil {
@@ -222,12 +233,13 @@ func (m *Maker) workspace(ctx context.Context, w *Commit) error {
 	return nil
 }
 
-// submodules fills the submodules of a worktree from what is here of them, at the commits that the revision names.
+// submodules fills the submodules of a worktree from what is here of them, at the commits that the revision names. The build may do without the
+// others.
 func (m *Maker) submodules(ctx context.Context, w *Commit) error {
-	return m.fillSubmodules(ctx, w.tree, w.Common, w.Rev)
+	return m.fillSubmodules(ctx, w, w.tree, w.Common)
 }
 
-func (m *Maker) fillSubmodules(ctx context.Context, tree, common, rev string) error {
+func (m *Maker) fillSubmodules(ctx context.Context, w *Commit, tree, common string) error {
 	if !exists(filepath.Join(tree, ".gitmodules")) {
 		return nil
 	}
@@ -244,7 +256,8 @@ func (m *Maker) fillSubmodules(ctx context.Context, tree, common, rev string) er
 		}
 		from := filepath.Join(common, "modules", name)
 		if !exists(from) {
-			return mistakef("rev %s: the submodule %s is not here (consider: git submodule update --init %[2]s, or subject.rev of a revision without it)", rev, path)
+			w.made.Missing = append(w.made.Missing, fmt.Sprintf("the submodule %s is not here (consider: git submodule update --init %[1]s)", path))
+			continue
 		}
 		into := filepath.Join(tree, path)
 		if _, err = m.git(ctx, tree, "clone", "--quiet", "--shared", "--no-checkout", from, into); err == nil {
@@ -254,9 +267,10 @@ func (m *Maker) fillSubmodules(ctx context.Context, tree, common, rev string) er
 			return ctx.Err()
 		}
 		if err != nil {
-			return mistakef("rev %s: the submodule %s is not here at %.12s: %s (consider: git -C %[2]s fetch)", rev, path, at, m.First(err))
+			w.made.Missing = append(w.made.Missing, fmt.Sprintf("the submodule %s is not here at %.12s: %s (consider: git -C %[1]s fetch)", path, at, m.First(err)))
+			continue
 		}
-		if err := m.fillSubmodules(ctx, into, from, rev); err != nil {
+		if err := m.fillSubmodules(ctx, w, into, from); err != nil {
 			return err
 		}
 	}
@@ -270,22 +284,32 @@ var (
 )
 
 // largeFiles puts the contents of Git LFS, as far as they are here, in place of their pointers, which git leaves where the program git-lfs is missing.
+// Without the content of one below a package that embeds files the program might have the pointer in it.
 func (m *Maker) largeFiles(ctx context.Context, w *Commit) error {
 	out, err := m.git(ctx, w.tree, "grep", "-lIz", "--cached", "-e", "^"+string(pointer)+"$")
 	if err != nil {
 		return ctx.Err() // there is none
 	}
+	var embeds map[string]bool
 	for _, name := range strings.Split(strings.Trim(out, "\x00"), "\x00") {
 		file := filepath.Join(w.tree, name)
 		text, err := os.ReadFile(file)
-		m := oid.FindSubmatch(text)
-		if err != nil || m == nil || !bytes.HasPrefix(text, pointer) {
+		sums := oid.FindSubmatch(text)
+		if err != nil || sums == nil || !bytes.HasPrefix(text, pointer) {
 			continue
 		}
-		sum := string(m[1])
+		sum := string(sums[1])
 		content, err := os.ReadFile(filepath.Join(w.Common, "lfs/objects", sum[:2], sum[2:4], sum))
 		if err != nil {
-			return mistakef("rev %s: %s is a pointer of Git LFS, and its content is not here (consider: git lfs fetch origin %.12s)", w.Rev, name, w.ID)
+			if embeds == nil {
+				if embeds, err = m.embedders(ctx, w.tree); err != nil {
+					return err
+				}
+			}
+			if embedded(name, embeds) {
+				return mistakef("rev %s: %s is a pointer of Git LFS, and its content is not here (consider: git lfs fetch origin %.12s)", w.Rev, name, w.ID)
+			}
+			continue
 		}
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			return err
@@ -293,3 +317,60 @@ func (m *Maker) largeFiles(ctx context.Context, w *Commit) error {
 	}
 	return nil
 }
+
+// embedders are the directories of a tree whose packages embed files.
+func (m *Maker) embedders(ctx context.Context, tree string) (map[string]bool, error) {
+	dirs := map[string]bool{}
+	out, err := m.git(ctx, tree, "grep", "-lz", "--cached", "-e", "^//go:embed ", "--", "*.go")
+	if err != nil {
+		return dirs, ctx.Err() // there is none
+	}
+	for _, name := range strings.Split(strings.Trim(out, "\x00"), "\x00") {
+		dirs[path.Dir(name)] = true
+	}
+	return dirs, nil
+}
+
+func embedded(name string, embedders map[string]bool) bool {
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		if embedders[dir] {
+			return true
+		}
+		if dir == "." {
+			return false
+		}
+	}
+}
+
+// left notes what the working tree would be built with and a revision is not: a profile of main, packages in a folder vendor, and code that git
+// ignores as a command makes it.
+func (m *Maker) left(ctx context.Context, w *Commit) error {
+	module, err := filepath.Rel(w.Repo, cmp.Or(filepath.Dir(FindUp(w.Package, "go.mod")), w.Package))
+	if err != nil {
+		return err
+	}
+	pkg, err := filepath.Rel(w.Repo, w.Package)
+	if err != nil {
+		return err
+	}
+	at := func(elem ...string) string { return ":(glob)" + filepath.ToSlash(filepath.Join(elem...)) }
+	others, err := m.git(ctx, w.Repo, "ls-files", "--others", "-z", "--", at(pkg, "default.pgo"), at(module, "vendor/modules.txt"))
+	if err != nil {
+		return err
+	}
+	ignored, err := m.git(ctx, w.Repo, "ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", at(module, "**/*.go"))
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(strings.Split(others, "\x00"), strings.Split(ignored, "\x00")) {
+		code := strings.HasSuffix(name, ".go")
+		if name == "" || code && (strings.HasSuffix(name, "_test.go") || passed.MatchString(name)) || exists(filepath.Join(w.tree, name)) {
+			continue
+		}
+		w.made.Left = append(w.made.Left, name)
+	}
+	return nil
+}
+
+// passed matches what the go command does not compile with "./...", and vendor, which has a line of its own.
+var passed = regexp.MustCompile(`(^|/)([._][^/]*|testdata|vendor|node_modules)(/|$)`)

@@ -64,6 +64,7 @@ var layers = map[string][]string{
 	"lab/cluster/kube":     {".", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject"},
 	"lab/cluster/wire":     {".", "hist", "lab/turns", "load", "load/traffic", "plan", "probe"},
 	"lab/planted":          {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged
+	"lab/look":             {".", "lab", "stats"},
 	"lab/rests":            {},
 	"lab/turns":            {},
 	"lab/gobench":          {".", "subject", "subject/guard"},
@@ -109,7 +110,7 @@ var layers = map[string][]string{
 	"cmd/dyno/help":        {"."},
 	"cmd/dyno/remote":      {".", "cmd/dyno/progress", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/kube", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"cmd/dyno/progress":    {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "unwrap", "web"},
+	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "unwrap", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.

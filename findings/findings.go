@@ -54,6 +54,9 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 		return f, f.readBaseline()
 	}
 	opt := options(f.Plan, f.Results, dir.Run.Alone)
+	if dir.Run.Looked != "" {
+		opt.About = append(opt.About, dir.Run.Looked)
+	}
 	if since := dir.Run.Awake; since != "" {
 		opt.About = append(opt.About, dyno.KeptAwake(since))
 	}

@@ -75,6 +75,8 @@ type Run struct {
 
 	Awake string `json:"awake,omitempty"` // since when, and why, loops kept the CPUs awake that the plan did not ask for; "" if none did
 
+	Looked string `json:"looked,omitempty"` // what was chosen of the load, which the user had left open, and why; "" if nothing was
+
 	Proof string `json:"proof,omitempty"` // that a dyno of this user wrote this file, see Dir.Proven; the last field
 }
 

@@ -94,7 +94,7 @@ func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 		w := cmd.OutOrStdout()
 		err = report.Several(w, tables, o.look(w))
 		if slices.ContainsFunc(tables, func(t *compare.Table) bool { return t.Trials == 0 }) {
-			err = errors.Join(err, errNothing)
+			err = errors.Join(err, findings.ErrNothing)
 		}
 		return err
 	}
@@ -104,7 +104,7 @@ func compareRuns(cmd *cobra.Command, a, b string, o *outFlags) error {
 		}
 		err = errors.Join(err, o.printTable(cmd, t))
 		if t.Trials == 0 {
-			err = errors.Join(err, errNothing)
+			err = errors.Join(err, findings.ErrNothing)
 		}
 	}
 	return err

@@ -21,6 +21,7 @@ import (
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/lab/look"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/export"
@@ -42,7 +43,10 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	}
 	if dir == nil {
 		noteUnhidden(cmd, e)
-		if dir, err = o.create(e); err != nil {
+		if err = o.chooseLoad(cmd, hands, e); err == nil {
+			dir, err = o.create(e)
+		}
+		if err != nil {
 			return errors.Join(err, release())
 		}
 	}
@@ -54,6 +58,25 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	}
 	err = fill(cmd, hands, e, o, dir)
 	return o.conclude(cmd, dir, errors.Join(err, release()))
+}
+
+func choosesLoad(cmd *cobra.Command, e *dyno.Experiment) bool {
+	return look.Open(e) && !typed(cmd, "warmup")
+}
+
+// chooseLoad chooses what a plan leaves open of its load.
+func (o *outFlags) chooseLoad(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment) error {
+	if !choosesLoad(cmd, e) {
+		return nil
+	}
+	notef(cmd, "a look at the service chooses the load, as neither its length (-d, -n) nor its warm-up (-w) is said")
+	c, err := look.Choose(cmd.Context(), hands, e)
+	if err == nil {
+		notef(cmd, "%s", c.Why)
+		c.Apply(&e.Load)
+		o.looked = c.Why
+	}
+	return err
 }
 
 // noteUnhidden warns of secrets that are too short to be kept out of the run directory.
@@ -199,7 +222,7 @@ func endDecided(hands *lab.Lab, e *dyno.Experiment, demands compare.Demands, res
 func (o *outFlags) create(e *dyno.Experiment) (dir *store.Dir, err error) {
 	all := e.Resolved()
 	run := store.Run{
-		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all, Host: thisHost(e),
+		Dyno: version(), Started: time.Now(), Command: os.Args, Plan: &all, Host: thisHost(e), Looked: o.looked,
 	}
 	for _, s := range e.Levels() {
 		run.Settings = append(run.Settings, s.String())
@@ -271,7 +294,7 @@ func (o *outFlags) conclude(cmd *cobra.Command, dir *store.Dir, err error) error
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; resume with dyno run --resume %s\n",
 			filepath.Join(dir.Path, pageFile), dir.Path)
 	}
-	return o.end(cmd, f, errors.Join(err, missed(f)))
+	return o.end(cmd, f, errors.Join(err, f.Missed()))
 }
 
 // readAndWrite reads a run directory and writes its reports into it.
@@ -285,7 +308,7 @@ func readAndWrite(dir *store.Dir) (f *findings.Findings, unread, unwritten error
 
 func (o *outFlags) end(cmd *cobra.Command, f *findings.Findings, err error) error {
 	noteLeftOut(cmd, f)
-	err = errors.Join(err, o.print(cmd, f), nothing(f))
+	err = errors.Join(err, o.print(cmd, f), f.Nothing())
 	if o.steps {
 		tellGitHub(cmd, f)
 	}
@@ -333,34 +356,4 @@ func writeReports(dir *store.Dir, f *findings.Findings) error {
 		err = errors.Join(err, dir.WriteFile("deployment.patch.yaml", func(w io.Writer) error { _, err := io.WriteString(w, patch); return err }))
 	}
 	return err
-}
-
-// errNothing: no data is a failure, never a pass.
-var errNothing = errors.New("no trial finished")
-
-// missed is an error if all trials for wanted profiles or traces failed.
-func missed(f *findings.Findings) error {
-	if f.Plan.Bench != nil {
-		return nil
-	}
-	taken := map[string]bool{} // by purpose, whether a trial for it succeeded
-	for _, r := range f.Results {
-		taken[r.Trial.For] = taken[r.Trial.For] || r.Err == ""
-	}
-	for _, purpose := range []string{dyno.ForProfile, dyno.ForTrace} {
-		if taken, ran := taken[purpose]; ran && !taken {
-			return fmt.Errorf("no %s was taken: all trials for it failed", purpose)
-		}
-	}
-	return nil
-}
-
-func nothing(f *findings.Findings) error {
-	switch {
-	case f.Plan.Bench != nil && f.Table.Blocks == 0:
-		return errors.New("no block finished")
-	case f.Plan.Bench == nil && f.Table.Trials == 0:
-		return errNothing
-	}
-	return nil
 }

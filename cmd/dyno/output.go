@@ -32,6 +32,7 @@ type outFlags struct {
 	steps     bool        // the result goes to the summary of GitHub's step too
 	otlp      otlp.Target // where live metrics go
 	more      int         // blocks that are added to a run
+	looked    string      // what was chosen of the load
 
 	enough func(block int) bool // ends a run that decides itself how many blocks it takes; nil means that its primary verdicts do
 }

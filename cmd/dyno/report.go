@@ -67,7 +67,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	}
 	err = o.end(cmd, f, nil)
 	for _, n := range dir.Missing() {
-		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, errNothing) && exists(file) {
+		if file := dir.TrialFile(n, "series.csv"); errors.Is(err, findings.ErrNothing) && exists(file) {
 			return fmt.Errorf("%w (consider: %s, the samples of a trial that was killed or is under way)", err, file)
 		}
 	}

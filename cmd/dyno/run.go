@@ -79,6 +79,9 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 				e.Relink = new(true)
 			}
 			if print {
+				if choosesLoad(cmd, e) {
+					notef(cmd, "the run looks at the service first, and chooses its own clients, warm-up and length where the plan below has the defaults")
+				}
 				return report.Plan(cmd.OutOrStdout(), e)
 			}
 			return newRunDir(cmd, e, &o)

@@ -150,7 +150,7 @@ func (t *tuner) measure(ctx context.Context, s tune.Stage, settings []dyno.Setti
 		return m, err
 	}
 	if f.Table.Trials == 0 {
-		return m, errNothing
+		return m, findings.ErrNothing
 	}
 	return m, t.learn(s, dir, f, &m)
 }

@@ -178,7 +178,7 @@ func (p *Set) LoadFlags(fs *pflag.FlagSet) {
 		end(&e.Load)
 		return plan.Set(e, "load.duration", v)
 	})
-	p.Key(fs, "warmup", "w", "time", "load.warmup", "length of the same load before, not measured (default 0s)")
+	p.Key(fs, "warmup", "w", "time", "load.warmup", "length of the same load before, not measured (default 0s; of run, chosen by a look at the service if neither this nor -d nor -n is said)")
 	p.Key(fs, "deadline", "", "time", "load.deadline", "latest answer to a request: late-frac is the share that took longer, failed or was never sent")
 	p.Key(fs, "max-failures", "", "share", "load.max_failures", "share of requests that may fail (default 1%)")
 	p.Flag(fs, "on", "", "where", "where the load comes from: kubernetes, which runs the subject, too, or agents host:port,host:port (default: this machine)", on)

@@ -1,0 +1,39 @@
+package findings
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dynolab/dyno"
+)
+
+// ErrNothing is the error of a run without results: no data is a failure, never a pass.
+var ErrNothing = errors.New("no trial finished")
+
+// Nothing is [ErrNothing], or its like for benchmarks, if no trial or block finished; else nil.
+func (f *Findings) Nothing() error {
+	switch {
+	case f.Plan.Bench != nil && f.Table.Blocks == 0:
+		return errors.New("no block finished")
+	case f.Plan.Bench == nil && f.Table.Trials == 0:
+		return ErrNothing
+	}
+	return nil
+}
+
+// Missed is an error if all trials for wanted profiles or traces failed.
+func (f *Findings) Missed() error {
+	if f.Plan.Bench != nil {
+		return nil
+	}
+	taken := map[string]bool{} // by purpose, whether a trial for it succeeded
+	for _, r := range f.Results {
+		taken[r.Trial.For] = taken[r.Trial.For] || r.Err == ""
+	}
+	for _, purpose := range []string{dyno.ForProfile, dyno.ForTrace} {
+		if taken, ran := taken[purpose]; ran && !taken {
+			return fmt.Errorf("no %s was taken: all trials for it failed", purpose)
+		}
+	}
+	return nil
+}

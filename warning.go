@@ -48,6 +48,7 @@ const (
 	WarnCoarse      WarningKind = "coarse"       // CPU time in ticks
 	WarnGCList      WarningKind = "gc-list"      // gc.csv is cut off
 	WarnOthers      WarningKind = "others"       // other processes used the CPUs
+	WarnOwnLimit    WarningKind = "own-limit"    // the CPU limit of dyno's own control group stopped it
 	WarnSteal       WarningKind = "steal"        // the hypervisor withheld CPUs
 	WarnOOM         WarningKind = "oom"          // the kernel killed processes of the group
 	WarnProfile     WarningKind = "profile"      // is missing, empty or partial

@@ -143,6 +143,27 @@ func CPUs(proc string) float64 {
 	return least
 }
 
+// Own is what the CPU limits of the groups of this process, and of those above them, have cost so far: that of the group that was
+// stopped longest, and how many CPUs it may use. Without a limit that is +Inf.
+func Own(proc string) (cost Throttling, limit float64) {
+	limit = math.Inf(1)
+	all, _ := hierarchies(proc, 0)
+	for _, h := range all {
+		for _, dir := range h.up() {
+			quota := quotaOf(dir)
+			if math.IsInf(quota, 1) {
+				continue
+			}
+			a := openAccount("", dir, false)
+			if t, err := a.Throttling(); err == nil && (math.IsInf(limit, 1) || t.Seconds > cost.Seconds) {
+				cost, limit = t, quota
+			}
+			a.Close()
+		}
+	}
+	return cost, limit
+}
+
 // quotaOf reads cpu.max, or cpu.cfs_quota_us (scheduler/sched-bwc.rst); +Inf without a limit.
 func quotaOf(dir string) float64 {
 	text, err := os.ReadFile(filepath.Join(dir, "cpu.max"))

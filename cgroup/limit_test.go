@@ -39,6 +39,31 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// Of this process's groups that have a CPU limit the one that was stopped longest counts.
+func TestOwn(t *testing.T) {
+	for groups, want := range map[string]struct {
+		cost  Throttling
+		limit float64
+	}{
+		"0::/a/b/c\n":           {Throttling{30, 20, 2}, 0.5},
+		"0::/a\n":               {Throttling{30, 20, 2}, 0.5},
+		"0::/free\n":            {Throttling{}, math.Inf(1)},
+		"2:cpu,cpuacct:/d\n":    {Throttling{10, 1, 3}, 2},
+		"2:cpu,cpuacct:/none\n": {Throttling{}, math.Inf(1)},
+	} {
+		root := machine(t, groups, allMounts,
+			"v2/a/cpu.max", "50000 100000\n", "v2/a/cpu.stat", "nr_periods 30\nnr_throttled 20\nthrottled_usec 2000000\n",
+			"v2/a/b/cpu.max", "max 100000\n", "v2/a/b/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_usec 9000000\n",
+			"v2/a/b/c/cpu.max", "100000 100000\n", "v2/a/b/c/cpu.stat", "nr_periods 30\nnr_throttled 1\nthrottled_usec 1000000\n",
+			"v2/free/cpu.max", "max 100000\n",
+			"cpu,cpuacct/d/cpu.cfs_quota_us", "200000\n", "cpu,cpuacct/d/cpu.cfs_period_us", "100000\n",
+			"cpu,cpuacct/d/cpu.stat", "nr_periods 10\nnr_throttled 1\nthrottled_time 3000000000\n")
+		if cost, limit := Own(filepath.Join(root, "proc")); cost != want.cost || limit != want.limit {
+			t.Errorf("%q: %+v of %v CPUs, want %+v", groups, cost, limit, want)
+		}
+	}
+}
+
 // The least memory that a control group of this process or one above it has left
 // counts.
 func TestMemoryLeft(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cgroup"
 )
 
 // A noise is what some CPUs and dyno itself had used by some time, in CPU seconds.
@@ -16,6 +17,9 @@ type noise struct {
 	all    procfs.CPUStat // of /proc/stat, the sum of the CPUs
 	own    float64
 	beside map[int]float64 // of processes that do not disturb, by process
+
+	throttled cgroup.Throttling // of dyno's own control group
+	limit     float64           // of that, in CPUs
 }
 
 // Above these shares of the CPUs' time there is a warning; not in windows below
@@ -24,6 +28,7 @@ const (
 	othersLimit = 0.10
 	stealLimit  = 0.02
 	noiseLeast  = 0.5
+	stopsLimit  = 0.01 // of the periods of the quota of dyno's own group
 )
 
 // readNoise sums the CPUs in /proc/stat, and leaves out those beside that have ended. Processes of policy SCHED_IDLE count
@@ -41,7 +46,8 @@ func readNoise(proc string, cpus *unix.CPUSet, beside []int) (noise, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
 		return noise{}, err
 	}
-	n := noise{sum(st, cpus), float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, map[int]float64{}}
+	n := noise{all: sum(st, cpus), own: float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, beside: map[int]float64{}}
+	n.throttled, n.limit = cgroup.Own(proc)
 	for _, pid := range slices.Concat(beside, idlers(cpus)) {
 		if cpu, err := CPU(pid); err == nil {
 			n.beside[pid] = cpu
@@ -123,9 +129,13 @@ func (n noise) since(before noise, subject float64) (values dyno.Values, warning
 	a, b := before.all, n.all
 	steal := b.Steal - a.Steal
 	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
+	if periods, stops := n.throttled.Periods-before.throttled.Periods, n.throttled.Throttled-before.throttled.Throttled; stops > stopsLimit*periods && before.limit == n.limit {
+		warnings.Add(dyno.WarnOwnLimit, "the CPU limit of dyno's own control group (%.3g CPUs) stopped it in %.0f %% of its periods, and the service if that is in it: response times are those of the limit (consider: a container without one)",
+			n.limit, 100*stops/periods)
+	}
 	total := busy + steal + b.Idle - a.Idle + b.Iowait - a.Iowait + b.IRQ - a.IRQ + b.SoftIRQ - a.SoftIRQ
 	if total < noiseLeast {
-		return nil, nil
+		return nil, warnings
 	}
 	own := n.own - before.own
 	for pid, cpu := range n.beside {

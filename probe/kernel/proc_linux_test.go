@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cgroup"
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/probe"
 	"github.com/prometheus/procfs"
@@ -239,9 +240,18 @@ func TestNoise(t *testing.T) {
 		{procfs.CPUStat{User: 1, SoftIRQ: 10, Idle: 9}, 0, 1, 0, ""},
 		{procfs.CPUStat{User: 0.1, Idle: 0.1}, 0, 0, 0, ""}, // too short to tell
 	} {
-		_, got := noise{test.all, test.own, map[int]float64{7: 3 + test.beside, 8: 5}}.since(noise{beside: map[int]float64{7: 3, 9: 1}}, test.subject)
+		_, got := noise{all: test.all, own: test.own, beside: map[int]float64{7: 3 + test.beside, 8: 5}}.since(noise{beside: map[int]float64{7: 3, 9: 1}}, test.subject)
 		if len(got) > 1 || strings.Join(got.Texts(), "") == "" != (test.want == "") || !strings.Contains(strings.Join(got.Texts(), ""), test.want) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
+		}
+	}
+	for stops, want := range map[float64]string{1: "", 40: "the CPU limit of dyno's own control group (0.5 CPUs) stopped it in 20 % of its periods"} {
+		limited := func(periods, stops float64) noise {
+			return noise{throttled: cgroup.Throttling{Periods: periods, Throttled: stops}, limit: 0.5}
+		}
+		_, got := limited(300, 7+stops).since(limited(100, 7), 0)
+		if text := strings.Join(got.Texts(), ""); text == "" != (want == "") || !strings.Contains(text, want) {
+			t.Errorf("%v stops: %q, want %q", stops, text, want)
 		}
 	}
 	if n, err := readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), []int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {

@@ -323,7 +323,7 @@ func (r *Report) doubts(answers []capacity.Answer) (texts []string) {
 	for _, s := range r.Searches {
 		all += len(s.Windows)
 	}
-	for _, kind := range []dyno.WarningKind{dyno.WarnWaited, dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
+	for _, kind := range []dyno.WarningKind{dyno.WarnWaited, dyno.WarnOthers, dyno.WarnSteal, dyno.WarnOwnLimit, dyno.WarnOtherFailures, dyno.WarnRedirects, dyno.WarnOOM, dyno.WarnLimit} {
 		n, text := 0, ""
 		for i, s := range r.Searches {
 			for _, win := range s.Windows {

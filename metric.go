@@ -69,6 +69,7 @@ var Metrics = []Metric{
 	{"gc-total", -1, false, "garbage collections since the start (MemStats.NumGC), at the end of the window"},
 	{"rss-peak-B", -1, true, "highest resident memory of the measured window"},
 	{"rss-mean-B", -1, false, "mean resident memory of the measured window"},
+	{"rss-file-B", -1, false, "most resident memory that is pages of files, such as mapped ones, which the kernel can take back"},
 	{"rss-idle-B", -1, false, "resident memory after the idle time that follows the load, and after any collections forced to find leaks"},
 	{"cgroup-peak-B", -1, false, "most memory of the control group in the measured window, page cache included"},
 	{"oom-kills", -1, false, "processes of the control group that the kernel killed for lack of memory"},

@@ -24,6 +24,8 @@ const (
 	WarnEndedEarly    WarningKind = "ended-early"    // so many failed that the load gave up
 	WarnRedirects     WarningKind = "redirects"
 	WarnSentAgain     WarningKind = "sent-again" // on a new connection
+	WarnClosed        WarningKind = "closed"     // by the service, after answers: connections
+	WarnNagle         WarningKind = "nagle"      // the second part of answers waits for a delayed acknowledgement
 	WarnSaturated     WarningKind = "saturated"  // the generator was the limit: Sent.Saturated says how
 	WarnUnsent        WarningKind = "unsent"
 	WarnWaited        WarningKind = "waited" // for a connection
@@ -37,6 +39,7 @@ const (
 
 // The kinds of warnings of a subject and the look at it.
 const (
+	WarnUnsettled   WarningKind = "unsettled" // memory grew until the end of the window
 	WarnNotInjected WarningKind = "not-injected"
 	WarnNotGo       WarningKind = "not-go"
 	WarnAnswers     WarningKind = "answers" // by others than the process that was launched

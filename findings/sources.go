@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,6 +46,39 @@ func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locat
 							return err
 						}
 					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// KeepOfService copies the source files of a service's profiles that are not of the standard library into
+// the run directory. folders is subject.Builder.Sources of a setting.
+func KeepOfService(dir *store.Dir, folders func(setting string) map[string]string) error {
+	run, err := ReadProfiles(dir, dir.Results())
+	if err != nil {
+		return nil // the report says so
+	}
+	known := map[string]map[string]string{}
+	for _, kind := range run.Kinds {
+		for _, p := range run.Of[kind] {
+			if known[p.Setting] == nil {
+				known[p.Setting] = folders(p.Setting)
+			}
+			in := known[p.Setting]
+			for _, f := range p.Profile.Function {
+				from, folder := f.Filename, path.Dir(f.Filename)
+				if !filepath.IsAbs(from) {
+					if in[folder] == "" {
+						continue
+					}
+					from = filepath.Join(in[folder], path.Base(from))
+				} else if !slices.Contains(slices.Collect(maps.Values(in)), folder) {
+					continue
+				}
+				if err := keepSource(keptAs(dir.Path, placeOf(dir, p.Setting), f.Filename), from); err != nil {
+					return err
 				}
 			}
 		}
@@ -114,7 +148,7 @@ func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind,
 // sourceFiles are where a function's source may be: in the run directory; where the profile
 // says; of package main, beside the run directory (demos) or in the subject's package.
 func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
-	if at := placeOf(dir, setting); run.PerOp && at >= 0 {
+	if at := placeOf(dir, setting); at >= 0 {
 		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))
 	}
 	if filepath.IsAbs(fn.File) {
@@ -124,8 +158,16 @@ func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind,
 		return files
 	}
 	files = append(files, filepath.Join(dir.Path, "..", "source", filepath.Base(fn.File)))
-	if pkg := dir.Run.Plan.Subject.Package; pkg != "" && !filepath.IsAbs(fn.File) {
+	if pkg := dir.Run.Plan.Subject.Package; pkg != "" && !filepath.IsAbs(fn.File) && dir.Run.Plan.Trial(levelOf(dir, setting)).Subject.Rev == "" { // else it is another source
 		files = append(files, filepath.Join(pkg, filepath.Base(fn.File)))
 	}
 	return files
+}
+
+// levelOf is the setting of a name; the zero setting if the run has none.
+func levelOf(dir *store.Dir, name string) (s dyno.Setting) {
+	if i := placeOf(dir, name); i >= 0 {
+		s = dir.Run.Plan.Levels()[i]
+	}
+	return s
 }

@@ -33,9 +33,9 @@ type Lab struct {
 // Hands do the work of a trial. Start, Load, Probe and Dir are required; Tool is for a load that is
 // a command; Knobs and CPU are for slices.
 type Hands struct {
-	// Vet finds mistakes that Prepare would find late, after it has prepared others; may be nil.
-	Vet     func(ctx context.Context, s dyno.Subject) error
+	Vet     func(ctx context.Context, s dyno.Subject) error                 // finds mistakes that Prepare would find late, after it has prepared others; may be nil
 	Prepare func(ctx context.Context, s dyno.Subject) error                 // makes, and keeps, what Start needs of a subject, such as a build
+	Sources func(ctx context.Context, s dyno.Subject) map[string]string     // subject.Builder.Sources; nil means that they are unknown
 	Sum     func(ctx context.Context, s dyno.Subject) (string, error)       // of a prepared subject's executable; nil means that it is unknown
 	Names   func(ctx context.Context, s dyno.Subject, variable string) bool // whether its executable holds a variable's name; nil means that it is unknown
 	Limit   func(dyno.Limits) error                                         // subject.CheckLimits; nil means that any limit can be set

@@ -62,6 +62,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 			}
 			return built.Sum, nil
 		},
+		Sources: builder.Sources,
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
 			return start(ctx, builder, t, dir, host, patience, end)
 		},

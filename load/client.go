@@ -110,6 +110,12 @@ func (c *client) finish(ctx context.Context, k *call, s *scenario.Step, r *http1
 		return
 	}
 	o.status, o.in = a.Status, a.Bytes
+	if a.Closed {
+		c.r.hungUp.Add(1)
+	}
+	if a.Gap >= leastAckDelay && a.Gap < mostAckDelay && a.Bytes < mostUnacked {
+		c.r.parted.Add(1)
+	}
 	if a.Header != nil {
 		c.remember(r, a.Header)
 	}

@@ -16,7 +16,15 @@ const (
 	mostLateness = time.Millisecond
 	mostWaited   = 0.01
 	mostStrayed  = 0.01
-	mostOfTurn   = 0.1 // of a turn by the clock that p99 may take: doc/method/turns.md, "Open loads in turns"
+	mostClosed   = 0.1
+	mostParted   = 0.2
+
+	// Linux delays an acknowledgement by 40 ms or more (TCP_DELACK_MIN), in ticks of up to 10 ms, where
+	// less than a segment has come. So much is in none of a loopback, and in some ten of a network.
+	leastAckDelay = 35 * time.Millisecond
+	mostAckDelay  = 60 * time.Millisecond
+	mostUnacked   = 64 << 10
+	mostOfTurn    = 0.1 // of a turn by the clock that p99 may take: doc/method/turns.md, "Open loads in turns"
 )
 
 func (r *runner) doubt(rec *Record, sum *totals) {
@@ -36,6 +44,12 @@ func (r *runner) doubt(rec *Record, sum *totals) {
 	}
 	if rec.Requests == 0 {
 		return
+	}
+	if n := r.hungUp.Load(); float64(n) > mostClosed*float64(rec.Requests) {
+		rec.Warnings.Add(dyno.WarnClosed, "the service closed the connection after %d of %d answers: latency includes new connections, each of which may hold a local port for a minute after it (TIME_WAIT), and a new one takes the generator milliseconds once half of them are held (consider: keep-alive in the service, or a lower rate)", n, rec.Requests)
+	}
+	if n := r.parted.Load(); float64(n) > mostParted*float64(rec.Requests) {
+		rec.Warnings.Add(dyno.WarnNagle, "%d of %d answers came in two parts that were about 40 ms apart: perhaps the service writes them separately with Nagle's algorithm on, so that the second waits for the acknowledgement of the first, which this kernel delays (consider: one write for both, such as by a bufio.Writer, or SetNoDelay(true))", n, rec.Requests)
 	}
 	var limits []string
 	limit := func(format string, args ...any) { limits = append(limits, fmt.Sprintf(format, args...)) }
@@ -65,7 +79,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 		if r.load.Session() {
 			of = " sessions"
 		}
-		if sum.waited > 0 {
+		if sum.waited > 0 && rec.Lateness.Quantile(0.99) <= mostLateness { // else it was the generator
 			by = fmt.Sprintf(" (the service took no more over its %s)", plural(r.players(), r.player()))
 		}
 		limit("the rate was %.4g%s/s, not the %.4g/s asked for%s", rate, of, asked, by)

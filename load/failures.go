@@ -24,18 +24,7 @@ const CauseTimeout = cause.Timeout
 // causes count together, and what most often helps.
 type failure struct{ cause, cure string }
 
-const (
-	cureAddress = "whether the service is still up at this address; its log may say why not"
-	cureFiles   = "a lower concurrency, or a higher ulimit -n"
-	cureStep    = "the step's path and captures"
-)
-
-// cures are of the causes that cause.Of knows.
-var cures = map[string]string{
-	cause.Timeout: "a longer timeout, or less load",
-	cause.Refused: cureAddress, cause.Reset: cureAddress, cause.Closed: cureAddress, cause.NotFound: cureAddress,
-	cause.Files: cureFiles, cause.Ports: cureFiles,
-}
+const cureStep = "the step's path and captures"
 
 var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d+[;,]? ?`)
 
@@ -43,7 +32,7 @@ var streamNumber = regexp.MustCompile(`(stream ID|LastStreamID=|last stream) ?\d
 func failureOf(err error, version string) failure {
 	f := failure{cure: cureStep}
 	if name := cause.Of(err); name != "" {
-		return failure{name, cures[name]}
+		return failure{name, cause.Cure(name)}
 	}
 	switch {
 	case errors.As(err, new(*tls.CertificateVerificationError)):

@@ -252,3 +252,35 @@ func TestOpenLoadOverHTTP(t *testing.T) {
 		t.Errorf("latency %v is below service time %v", rec.Latency.Mean(), rec.Service.Mean())
 	}
 }
+
+// Answers in two parts with the time of a delayed acknowledgement between them are told, and so are connections that the service closes.
+func TestPartsAndClosedConnections(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/closed":
+			w.Header().Set("Connection", "close")
+		case "/parts":
+			w.Header().Set("Content-Length", "2")
+			io.WriteString(w, "a")
+			w.(http.Flusher).Flush()
+			time.Sleep(leastAckDelay + 5*time.Millisecond)
+			io.WriteString(w, "b")
+		}
+	})
+	each(t, handler, func(t *testing.T, e engineUnderTest, run func(dyno.Load, map[string]string) (*Record, error), _ *atomic.Int64) {
+		for path, want := range map[string]dyno.WarningKind{"/": "", "/parts": dyno.WarnNagle, "/closed": dyno.WarnClosed} {
+			if e.engine == "std" && path == "/parts" || e.http2() && path == "/closed" {
+				continue // which do not see it
+			}
+			rec, err := run(dyno.Load{Concurrency: 4, Requests: 20, Client: dyno.Client{Loop: []dyno.Step{{Path: path}}}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, kind := range []dyno.WarningKind{dyno.WarnNagle, dyno.WarnClosed} {
+				if has := slices.ContainsFunc(rec.Warnings, func(w dyno.Warning) bool { return w.Kind == kind }); has != (kind == want) {
+					t.Errorf("%s: warnings %q", path, rec.Warnings.Texts())
+				}
+			}
+		}
+	})
+}

@@ -103,23 +103,21 @@ type runner struct {
 	pacer    func(context.Context) pace.Pacer
 	options  Options
 
-	timeouts    atomic.Int64  // in a row, of all clients
-	warm        atomic.Int64  // requests of the warm-up of a closed load
-	warmTook    atomic.Int64  // what they took together, in nanoseconds
-	tickets     atomic.Int64  // closed load of so many requests in all: those left
-	unsent      int64         // open load
-	unclosed    string        // why a client of the load's program did not close
-	strayed     int64         // later steps of a program's requests that began outside of the run's turns
-	twice       int64         // requests of the window that were sent again
-	start       time.Duration // of the window, where Options.At has it
-	startedLate time.Duration // how much later it began
-	lastDue     time.Duration // open load of so many requests: when the last is due
-	slot        time.Duration // see Turn.slot
-	ended       time.Duration // of the measured load, on the clock
-	endedOwn    time.Duration // the same, of the run's own time
-	complete    bool          // it was played to its end
-	cpu         float64       // see Record.CPU
-	busiest     float64       // of the loops: CPU time of its thread as a share of the time; of a program: of its cores
+	timeouts           atomic.Int64  // in a row, of all clients
+	warm, warmTook     atomic.Int64  // requests of the warm-up of a closed load, and what they took together, in nanoseconds
+	tickets            atomic.Int64  // closed load of so many requests in all: those left
+	unsent             int64         // open load
+	unclosed           string        // why a client of the load's program did not close
+	strayed            int64         // later steps of a program's requests that began outside of the run's turns
+	twice              int64         // requests of the window that were sent again
+	hungUp, parted     atomic.Int64  // answers after which the service closed the connection, and short ones of which the second part came a delayed acknowledgement after the first
+	start, startedLate time.Duration // of the window, where Options.At has it, and how much later it began
+	lastDue            time.Duration // open load of so many requests: when the last is due
+	slot               time.Duration // see Turn.slot
+	ended, endedOwn    time.Duration // of the measured load, on the clock and of the run's own time
+	complete           bool          // it was played to its end
+	cpu                float64       // see Record.CPU
+	busiest            float64       // of the loops: CPU time of its thread as a share of the time; of a program: of its cores
 }
 
 // Run puts l on the service at base, "http://host:port". arg has the values of
@@ -175,10 +173,10 @@ func choose(ctx context.Context, base *url.URL, l *dyno.Load, links int) hands {
 	return h
 }
 
-const spareFiles = 30
-
-// perLoop is a rate that keeps one loop half busy, at some 20 µs of a core per request.
-const perLoop = 25_000
+const (
+	spareFiles = 30
+	perLoop    = 25_000 // a rate that keeps one loop half busy, at some 20 µs of a core per request
+)
 
 func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o Options,
 	choose func(context.Context, *url.URL, *dyno.Load, int) hands) (*Record, error) {
@@ -314,6 +312,8 @@ func (r *runner) play(ctx context.Context, o Options) (*Record, error) {
 	share := cpuShare(r.turn)
 	flipped := r.eachSecond()
 	twice := r.resent()
+	r.hungUp.Store(0)
+	r.parted.Store(0)
 	err := r.measure(ctx)
 	r.ended, r.complete = r.now(), err == nil
 	r.endedOwn = r.turn.OwnAt(r.ended)

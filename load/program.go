@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/load/internal/cause"
 	"github.com/dynolab/dyno/load/internal/frames"
 	"github.com/dynolab/dyno/load/program"
 	"github.com/dynolab/dyno/load/scenario"
@@ -53,7 +54,7 @@ func (r *runner) newDistant(ctx context.Context, arg map[string]string) (*distan
 	}
 	d := &distant{
 		r: r, shard: r.rec.shards[0], failed: make(chan error, 1),
-		steps: map[uint16]*scenario.Step{}, kinds: map[uint16]*outcome{frames.NoTime: {failure: failure{CauseTimeout, cures[CauseTimeout]}}},
+		steps: map[uint16]*scenario.Step{}, kinds: map[uint16]*outcome{frames.NoTime: {failure: failure{CauseTimeout, cause.Cure(CauseTimeout)}}},
 	}
 	part := r.options.Part
 	for i := range r.players() {
@@ -87,7 +88,7 @@ func (d *distant) setUp(ctx context.Context) error {
 func (d *distant) named(n *frames.Name) {
 	if !n.Step {
 		text := cmp.Or(n.Text, frames.Other)
-		d.kinds[n.Number] = &outcome{failure: failure{text, cmp.Or(cures[text], d.cure())}, example: tame(n.Example)}
+		d.kinds[n.Number] = &outcome{failure: failure{text, cmp.Or(cause.Cure(text), d.cure())}, example: tame(n.Example)}
 		return
 	}
 	d.steps[n.Number] = &scenario.Step{Label: n.Text, Measured: true, Tally: -1}
@@ -195,7 +196,7 @@ func (d *distant) open(ctx context.Context, s schedule.Times, length, catchUp ti
 		}
 	})
 	if measured && over.Valid {
-		r.unsent = f.due(cmp.Or(d.cut, r.now())) - over.Taken
+		r.unsent = max(0, f.due(cmp.Or(d.cut, r.now()))-over.Taken) // it may take one before it hears of the end
 	}
 	return err
 }

@@ -25,6 +25,7 @@ type wire struct {
 	due     due
 	left    []byte        // of the request, still to be written
 	heard   time.Duration // when the last byte came, or the request was sent
+	part    time.Duration // when the first part of an answer came; 0 if it came whole
 	ended   bool          // the service has closed its side
 	resent  bool
 	waiting bool // it is in loop.more
@@ -70,7 +71,7 @@ func (l *loop) send(w *wire) error {
 
 func (l *loop) start(w *wire) error {
 	w.p.Reset(w.req.Method == "HEAD", w.req.KeepBody, w.req.KeepHeader)
-	w.left, w.heard = w.req.Wire, w.call().out.sent
+	w.left, w.heard, w.part = w.req.Wire, w.call().out.sent, 0
 	if w.fd >= 0 {
 		w.state = underway
 		return l.write(w)
@@ -201,6 +202,9 @@ func (l *loop) read(w *wire) error {
 			w.p.Close = w.p.Close || used < n || w.ended
 			return l.complete(w)
 		}
+		if w.part == 0 {
+			w.part = l.now()
+		}
 		if l.ls.limit.Read > 0 {
 			w.heard = l.now()
 		}
@@ -217,6 +221,10 @@ func (l *loop) complete(w *wire) error {
 	k := w.call()
 	k.out.done = l.now()
 	k.answer = w.p.Answer
+	k.answer.Closed = w.p.Close && !w.req.Closes
+	if w.part > 0 {
+		k.answer.Gap = k.out.done - w.part
+	}
 	if w.used = true; w.p.Close || w.req.Closes || len(w.left) > 0 {
 		w.close()
 	}

@@ -198,7 +198,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	}
 	if !built.Injected {
 		if built.Path, err = b.compile(ctx, src, s, built.Go); err != nil {
-			return nil, fmt.Errorf("build %s: %w", s.String(), b.cured(err, s, src))
+			return nil, fmt.Errorf("build %s: %w", s.String(), ofToolchain(src, b.cured(err, s, src)))
 		}
 	}
 	if built.Sum, err = b.sum(ctx, s, built.Path); err != nil {

@@ -54,6 +54,8 @@ var cures = []struct{ message, cure string }{
 	{"no required module provides package", "go mod tidy"},
 	{"inconsistent vendoring", "go mod vendor"},
 	{"GOTOOLCHAIN=local)", "GOTOOLCHAIN=auto, or a newer Go"},
+	{"removed GODEBUG", "remove that line, which this Go no longer takes, or compare versions before it"},
+	{"unknown //go:debug", "remove that line, which this Go does not know"},
 	{"C compiler", "CGO_ENABLED=0, or install a C compiler"},
 	{"dubious ownership", "git config --global --add safe.directory DIR"},
 }

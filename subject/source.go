@@ -99,7 +99,7 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 	args = append(append(args, s.Build...), "-f", "{{.Name}}", ".")
 	name, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
-		return "", flagMistake(err, s.Build)
+		return "", ofToolchain(src, flagMistake(err, s.Build))
 	}
 	switch name = strings.TrimSpace(name); name {
 	case "main":
@@ -109,6 +109,14 @@ func (b *Builder) goVersion(ctx context.Context, src *source, s dyno.Subject) (s
 		return "", planErrorf("%s has package %s (want a main package)", src.dir, name)
 	}
 	return vars[0], nil
+}
+
+// ofToolchain says which toolchain failed, if the plan names one: a go.mod that one takes another may not.
+func ofToolchain(src *source, err error) error {
+	if want := src.env["GOTOOLCHAIN"]; want != "" && err != nil {
+		return fmt.Errorf("with %s: %w", want, err)
+	}
+	return err
 }
 
 // flagMistake is err, or a mistake of the plan if the go command does not take the flags of a build.

@@ -39,6 +39,35 @@ func loads(blocks int, open bool) []*dyno.Result {
 	return rs
 }
 
+// Memory that still grew when the load ended is that of other work where the settings answered different numbers of requests.
+func TestUnsettled(t *testing.T) {
+	for name, c := range map[string]struct {
+		growing  int // trials of a setting
+		requests int64
+		want     ReasonKind
+	}{
+		"settled":           {0, 2000, ""},
+		"most trials":       {6, 2000, ReasonUnsettled},
+		"a few trials":      {3, 2000, ""},
+		"the same requests": {6, 1010, ""},
+	} {
+		var base, other []*dyno.Result
+		for i := range 8 {
+			a := &dyno.Result{Sent: dyno.Sent{Requests: 1000 + int64(i)}}
+			b := &dyno.Result{Sent: dyno.Sent{Requests: c.requests}}
+			if i < c.growing {
+				b.Warnings.Add(dyno.WarnUnsettled, "it grows")
+			}
+			base, other = append(base, a), append(other, b)
+		}
+		for metric, want := range map[string]ReasonKind{"rss-peak-B": c.want, "heap-peak-B": "", "p50-sec": ""} {
+			if got := unsettled(1, metric, map[int][]*dyno.Result{0: base, 1: other}); got.Kind != want {
+				t.Errorf("%s: %s has %q, want %q", name, metric, got.Kind, want)
+			}
+		}
+	}
+}
+
 func TestCounts(t *testing.T) {
 	open := &dyno.Result{Sent: dyno.Sent{Saturated: "late"}, Trial: dyno.Trial{Load: dyno.Load{Rate: dyno.PerSecond(5)}}}
 	read := &dyno.Result{Sent: open.Sent, Values: dyno.Values{{Metric: "service-p50-sec", Value: 1}}} // without its plan

@@ -68,6 +68,7 @@ const (
 	ReasonNoLatency    ReasonKind = "no-latency"       // Trial: the first without
 	ReasonWorstUnknown ReasonKind = "worst-unknown"    // N of Of trials are not known, and the worst counts
 	ReasonNotCompared  ReasonKind = "not-compared"     // Said: how the generator was the limit; or Trial: the one whose slowest requests are not known
+	ReasonUnsettled    ReasonKind = "unsettled"        // memory still grew when the load ended, and the settings answered different numbers of requests
 	ReasonFewBlocks    ReasonKind = "few-blocks"       // N blocks have both settings, and it takes two
 	ReasonZero         ReasonKind = "zero"             // a value is zero, so there is no ratio
 	ReasonFailedTrials ReasonKind = "failed-trials"    // N of Of trials failed and are not in it

@@ -62,7 +62,11 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 		}
 		for j, c := range stats.Compare(blocks) {
 			x := &comparison{setting: j + 1, metric: m, note: t.note(j+1, m, blocks, good), Comparison: c}
-			if cut := censored(j+1, m.Name, good); cut.Kind != "" {
+			cut := censored(j+1, m.Name, good)
+			if cut.Kind == "" {
+				cut = unsettled(j+1, m.Name, good)
+			}
+			if cut.Kind != "" {
 				x.note, x.Comparison = cut, stats.Compare([][]float64{{math.NaN(), math.NaN()}})[0]
 			} else if m.Primary {
 				x.gate = t.gate(blocks, j+1)
@@ -99,6 +103,34 @@ func censored(i int, metric string, good map[int][]*dyno.Result) Reason {
 		if !known && !all && failures+unsent > 0 && dyno.Counts(r, metric) {
 			return Reason{Kind: ReasonNotCompared, Trial: r.Trial.N}
 		}
+	}
+	return Reason{}
+}
+
+// unlike is the ratio of two numbers of requests from which on memory that still grows is that of other work.
+const unlike = 1.05
+
+// unsettled says why a peak of memory has no verdict: in most trials of a setting it still grew when the load ended, and the settings
+// answered different numbers of requests. So it tells how far each had come, not what each takes.
+func unsettled(i int, metric string, good map[int][]*dyno.Result) Reason {
+	if metric != "rss-peak-B" && metric != "rss-mean-B" {
+		return Reason{}
+	}
+	grows := false
+	var requests [2]float64
+	for j, rs := range [][]*dyno.Result{good[0], good[i]} {
+		var answered []float64
+		growing := 0
+		for _, r := range rs {
+			answered = append(answered, float64(r.Sent.Requests))
+			if slices.ContainsFunc(r.Warnings, func(w dyno.Warning) bool { return w.Kind == dyno.WarnUnsettled }) {
+				growing++
+			}
+		}
+		grows, requests[j] = grows || 2*growing > len(rs), stats.Median(answered)
+	}
+	if grows && max(requests[0], requests[1]) > unlike*min(requests[0], requests[1]) {
+		return Reason{Kind: ReasonUnsettled}
 	}
 	return Reason{}
 }

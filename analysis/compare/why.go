@@ -47,6 +47,7 @@ const (
 	ClassFaults     Class = "fresh memory" // that the kernel has to clear and to map
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
+	ClassFiles      Class = "mapped files"  // whose pages the kernel can take back
 	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 
@@ -89,6 +90,7 @@ var levers = map[string][]lever{
 	"rss-peak-B": {
 		{class: ClassHeap, metric: "heap-peak-B", profile: "heap", of: "rss-peak-B", part: true},
 		{class: ClassHeap, metric: "heap-live-B", profile: "heap", of: "rss-peak-B", part: true},
+		{class: ClassFiles, metric: "rss-file-B", of: "rss-peak-B", part: true},
 		{class: ClassStacks, metric: "goroutines"},
 		{class: ClassStacks, metric: "threads"},
 	},

@@ -17,7 +17,7 @@ func planted(factors map[string]float64) []*dyno.Result {
 	base := map[string]float64{
 		"p50-sec": 1e-3, "mean-sec": 1e-3, "p99-sec": 5e-3, "req/s": 1000, "cpu-sec/req": 1e-3, "rss-peak-B": 50e6,
 		"gc-cpu-sec/req": 0.1e-3, "alloc-B/req": 1e4, "mutex-wait-sec/req": 1e-6, "sched-p99-sec": 1e-4, "heap-live-B": 10e6, "heap-peak-B": 20e6,
-		"goroutines": 20, "minflt/req": 5, "threads": 8,
+		"goroutines": 20, "minflt/req": 5, "threads": 8, "rss-file-B": 10e6,
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	names := slices.Sorted(maps.Keys(base))
@@ -74,6 +74,7 @@ func TestWhy(t *testing.T) {
 		{"a few faults are no cause", map[string]float64{"cpu-sec/req": 2, "minflt/req": 3}, "cpu-sec/req", nil, nil},
 		{"a few bytes are no cause", map[string]float64{"cpu-sec/req": 1.5, "alloc-B/req": 1.1}, "cpu-sec/req", nil, nil},
 		{"a heap that is not resident", map[string]float64{"rss-peak-B": 1.1, "heap-peak-B": 50}, "rss-peak-B", nil, []string{"heap heap-peak-B -1"}},
+		{"mapped files", map[string]float64{"rss-peak-B": 1.4, "rss-file-B": 3}, "rss-peak-B", nil, []string{"mapped files rss-file-B 100"}},
 		{"memory", map[string]float64{"rss-peak-B": 1.4, "heap-peak-B": 2}, "rss-peak-B", nil, []string{"heap heap-peak-B 100"}},
 		{"better has causes too", map[string]float64{"cpu-sec/req": 0.5, "gc-cpu-sec/req": 0.1}, "cpu-sec/req", nil,
 			[]string{"garbage collection gc-cpu-sec/req 20"}},

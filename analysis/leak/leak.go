@@ -362,14 +362,22 @@ func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, Reason)
 	return NoLeak, Reason{}
 }
 
-// outside judges resident memory less what the runtime has mapped: mmap, cgo, pages of
-// files, of which the live heap tells nothing. It is below 0 while mapped memory is not
-// touched. To touch it is growth, too, so a leak has to end above 0.
+// outside judges resident memory less what the runtime has mapped, and less pages of files, which the
+// kernel can take back: mmap and cgo, of which the live heap tells nothing. It is below 0 while mapped
+// memory is not touched. To touch it is growth, too, so a leak has to end above 0.
 func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
 	at, rss := g.within(series("rss-B"))
 	mappedAt, mapped := g.mapped(series)
 	if len(at) == 0 || len(mappedAt) == 0 {
 		return nil
+	}
+	fileAt, file := g.within(series("rss-file-B"))
+	files := 0.0                  // of the snapshots: 1 if the series are without them, too
+	if slices.Equal(at, fileAt) { // of one sample they are of one time
+		rss, files = slices.Clone(rss), 1
+		for i := range rss {
+			rss[i] -= file[i]
+		}
 	}
 	beyond := make([]float64, len(at))
 	for i, j := 0, 0; i < len(at); i++ {
@@ -381,8 +389,8 @@ func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value [
 	end, e := beyond[len(beyond)-1], ends{}
 	if before, after := snapshot(r, dyno.StageBefore), snapshot(r, dyno.StageAfter); before != nil && after != nil && before.Mapped() > 0 && after.Mapped() > 0 {
 		// Both may be below 0; what counts is how they differ.
-		end = after.RSS - after.Mapped()
-		e = ends{before: rss[0], after: rss[0] + end - (before.RSS - before.Mapped())}
+		end = after.RSS - files*after.File - after.Mapped()
+		e = ends{before: rss[0], after: rss[0] + end - (before.RSS - files*before.File - before.Mapped())}
 	}
 	sorted := slices.Sorted(slices.Values(rss))
 	t := stats.TrendOf(at, beyond)

@@ -20,6 +20,8 @@ func TestGrowthOutside(t *testing.T) {
 		}
 		return r
 	}
+	files := told(4*mib, 19*mib)
+	files.Memory[2].File = 15 * mib
 	page := lasting(window*time.Second, 0, 0)
 	saw := func(sec float64) float64 { return 30*mib + 2*mib*float64(int(sec)%7) }
 	live := course(300, window, around(1, 1e4, flat(10*mib)))
@@ -39,6 +41,8 @@ func TestGrowthOutside(t *testing.T) {
 		{"level", told(4*mib, 4*mib), readings{"heap-live-B": live, "rss-B": rss(3, 4*mib, 0), "mapped-B": mapped}, NoLeak, ""},
 		{"under load only", told(4*mib, 4*mib), readings{"rss-B": rss(4, 4*mib, mib/40), "mapped-B": mapped}, Unclear, Queued},
 		{"a large buffer is touched", told(-90*mib, -75*mib), readings{"rss-B": rss(5, -90*mib, mib/40), "mapped-B": mapped}, Unclear, NotTouched},
+		{"pages of files", files, readings{"heap-live-B": live, "rss-B": rss(7, 4*mib, mib/40), "mapped-B": mapped, "rss-file-B": course(window, window, func(sec float64) float64 { return mib / 40 * sec })}, NoLeak, ""},
+		{"mmap beside pages of files", told(4*mib, 19*mib), readings{"heap-live-B": live, "rss-B": rss(8, 4*mib, mib/40), "mapped-B": mapped, "rss-file-B": course(window, window, flat(3*mib))}, Leaking, ""},
 		{"nothing is mapped", told(4*mib, 19*mib), readings{"heap-live-B": live, "rss-B": rss(6, 4*mib, mib/40)}, "", ""},
 	} {
 		g := NewGrowth(x.trial, nil, x.series.series, Profiles{})

@@ -57,6 +57,16 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 		}
 	}
 	err = fill(cmd, hands, e, o, dir)
+	if err == nil && len(e.Profile) > 0 && hands.Sources != nil { // while worktrees of revisions are here
+		err = findings.KeepOfService(dir, func(setting string) map[string]string {
+			for _, s := range e.Levels() {
+				if s.String() == setting {
+					return hands.Sources(cmd.Context(), e.Trial(s).Subject)
+				}
+			}
+			return nil
+		})
+	}
 	return o.conclude(cmd, dir, errors.Join(err, release()))
 }
 

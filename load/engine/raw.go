@@ -56,6 +56,7 @@ type rawLink struct {
 	p    http1.Parser
 	buf  []byte
 	over time.Time // when the last exchange was
+	part time.Time // when the first part of the answer came; zero if it came whole
 
 	// ctx ends reads and writes. It is the same for very many requests, so they
 	// pay nothing for it.
@@ -89,6 +90,10 @@ func (l *rawLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answe
 		l.follow(ctx)
 		err := l.once(ctx, r, deadline)
 		*a = l.p.Answer
+		a.Closed = err == nil && l.p.Close && !r.Closes
+		if !l.part.IsZero() {
+			a.Gap = time.Since(l.part)
+		}
 		if err == nil && !l.p.Close && !r.Closes {
 			return nil
 		}
@@ -147,6 +152,7 @@ func (l *rawLink) unfollow() {
 
 func (l *rawLink) once(ctx context.Context, r *http1.Request, deadline time.Time) error {
 	l.p.Reset(r.Method == "HEAD", r.KeepBody, r.KeepHeader)
+	l.part = time.Time{}
 	if err := l.conn.SetDeadline(deadline); err != nil {
 		return err
 	}
@@ -203,6 +209,9 @@ func (l *rawLink) read(ctx context.Context, deadline time.Time) error {
 					l.p.Close = true
 				}
 				return nil
+			}
+			if l.part.IsZero() {
+				l.part = time.Now()
 			}
 			if n == len(buf) && large == nil {
 				large = l.e.large.Get().(*[]byte)

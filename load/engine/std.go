@@ -99,6 +99,7 @@ func (l stdLink) Exchange(ctx context.Context, r *http1.Request, a *http1.Answer
 		return nil
 	}
 	a.Status, a.Header, a.Body = resp.StatusCode, resp.Header, a.Body[:0]
+	a.Closed = resp.ProtoMajor == 1 && resp.Close && !r.Closes
 	body := timer.reader(resp.Body)
 	if keep := http1.Kept(r.KeepBody, a.Status); keep > 0 {
 		kept := bytes.NewBuffer(a.Body)

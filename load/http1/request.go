@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Request is ready to be sent. A client may reuse its slices for the next.
@@ -49,6 +50,9 @@ type Answer struct {
 	Header http.Header // whole if it was needed, else with Set-Cookie at least, or nil
 	Body   []byte      // its first bytes, as many as were to be kept
 	Bytes  int64       // its length
+
+	Closed bool          // the service closed the connection after it, unasked
+	Gap    time.Duration // from its first part to its end, if it came in several reads
 }
 
 // Idempotent reports whether a request may be sent again when the service may have

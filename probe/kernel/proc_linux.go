@@ -64,6 +64,9 @@ const (
 	// of a service that fills the CPUs (doc/method/measuring.md).
 	rssEvery    = 50 * time.Millisecond
 	gentleEvery = 100 * time.Millisecond // in a watch of hours
+	// mostRise is by how much memory may still grow in the last third of a window, as a share and in bytes.
+	mostRise  = 0.05
+	leastRise = 4 << 20
 	// fdsEvery is how often descriptors are counted: before Linux 6.2 that reads a directory.
 	fdsEvery = time.Second
 )
@@ -92,8 +95,10 @@ type procWatch struct {
 	rssLast  float64       // bytes
 	most     float64       // bytes
 	area     float64       // under it, byte seconds
-	threads  float64       // the most
-	fds      float64       // the most; 0 if they may not be counted
+	rise     rise
+	threads  float64 // the most
+	fds      float64 // the most; 0 if they may not be counted
+	files    float64 // the most of resident memory that was pages of files, bytes
 
 	points probe.Points
 }
@@ -147,6 +152,10 @@ func (w *procWatch) sample(at time.Duration) error {
 		w.points.Add("majflt/s", at, float64(st.MajFlt-w.last.MajFlt)/sec)
 	}
 	w.points.Add("rss-B", at, rss)
+	if files, err := w.p.files(); err == nil {
+		w.points.Add("rss-file-B", at, files)
+		w.files = max(w.files, files)
+	}
 	w.points.Add("vsz-B", at, float64(st.VSize))
 	if w.memory > 0 {
 		w.points.Add("mem-frac", at, rss/w.memory)
@@ -204,6 +213,7 @@ func gone(err error) error {
 func (w *procWatch) count(at time.Duration, rss float64) {
 	w.area += (at - w.rssAt).Seconds() * (rss + w.rssLast) / 2
 	w.rssAt, w.rssLast, w.most = at, rss, max(w.most, rss)
+	w.rise.add(at, rss)
 }
 
 // reading sums up the window, or its part until the process ended, which is no error.
@@ -234,11 +244,17 @@ func (w *procWatch) reading() (probe.Reading, error) {
 			dyno.Value{Metric: "cpu-user-sec", Value: cpu * user / (user + system)},
 			dyno.Value{Metric: "cpu-system-sec", Value: cpu * system / (user + system)})
 	}
+	if w.files > 0 {
+		r.Values = append(r.Values, dyno.Value{Metric: "rss-file-B", Value: w.files})
+	}
 	if w.fds > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "fds", Value: w.fds})
 	}
 	if waited := w.p.waited() - w.waited; waited >= 0 && w.waited >= 0 && cpu > 0 {
 		r.Values = append(r.Values, dyno.Value{Metric: "cpu-wait-frac", Value: waited / (cpu + waited)})
+	}
+	if before, late := w.rise.most(); late-before > max(leastRise, mostRise*before) && before > 0 {
+		r.Warnings.Add(dyno.WarnUnsettled, "memory still grew when the load ended: it was %.0f %% higher in the last third than before, so its peak tells how far it had come (consider: a longer -d, or -w)", 100*(late/before-1))
 	}
 	if !w.precise {
 		r.Warnings.Add(dyno.WarnCoarse, "CPU time has a resolution of 10 ms, as dyno cannot read the CPU clock of the process")

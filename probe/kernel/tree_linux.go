@@ -64,6 +64,19 @@ func (t tree) pages() (pages int, err error) {
 	return pages + shared, nil
 }
 
+// files is the resident memory that is pages of files, in bytes: RssFile of /proc/PID/status. Of several
+// processes it is the most that one has, as these pages are shared.
+func (t tree) files() (most float64, err error) {
+	for _, p := range t {
+		st, err := p.NewStatus()
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, float64(st.RssFile))
+	}
+	return most, nil
+}
+
 func (t tree) cpu() (sum float64, err error) {
 	for _, p := range t {
 		cpu, err := CPU(p.PID)

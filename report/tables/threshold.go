@@ -204,7 +204,7 @@ func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 	switch r.Kind {
 	case compare.ReasonUnknown:
 		return r.Said
-	case compare.ReasonNotCompared:
+	case compare.ReasonNotCompared, compare.ReasonUnsettled:
 		return words.NotCompared(*r)
 	case compare.ReasonNoBenchmark:
 		return "no benchmark has " + j.Metric

@@ -131,6 +131,8 @@ func NotCompared(r compare.Reason) string {
 	switch {
 	case r.Kind == "":
 		return ""
+	case r.Kind == compare.ReasonUnsettled:
+		return "not compared: memory still grew when the load ended, and the settings answered different numbers of requests (consider: a longer -d, or a rate, -r)"
 	case r.Trial != 0:
 		return fmt.Sprintf("not compared: trial %d has no value, because requests that timed out or were never sent rank as the slowest", r.Trial)
 	}

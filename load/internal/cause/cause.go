@@ -47,6 +47,21 @@ func Of(err error) string {
 	return ""
 }
 
+// Cure is what most often helps against a cause that [Of] knows, else "".
+func Cure(name string) string {
+	switch name {
+	case Timeout:
+		return "a longer timeout, or less load"
+	case Refused, Reset, Closed, NotFound:
+		return "whether the service is still up at this address; its log may say why not"
+	case Files:
+		return "a lower concurrency, or a higher ulimit -n"
+	case Ports:
+		return "a lower rate, connections that stay open, or a wider net.ipv4.ip_local_port_range: each connection that was closed holds a port for a minute (TIME_WAIT)"
+	}
+	return ""
+}
+
 // Text is the text of the innermost error, which has no address of its own, cut to [Most] bytes.
 func Text(err error) string {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {

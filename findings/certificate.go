@@ -83,7 +83,8 @@ func Identities(e *dyno.Experiment, host store.Host, results []*dyno.Result) (al
 	whole := store.Redacted(e).Resolved() // a run directory has no other
 	l := whole.Load
 	// How long a trial is, and what is kept of it, changes how well things are known, but not what is measured.
-	l.Requests, l.RequestsPerClient, l.Duration, l.Idle, l.KeepRequests, l.MaxRequestsKept = 0, 0, 0, 0, "", 0
+	// Nor does how long it is warmed up, which a look may have chosen.
+	l.Requests, l.RequestsPerClient, l.Duration, l.Idle, l.KeepRequests, l.MaxRequestsKept, l.Warmup = 0, 0, 0, 0, "", 0, 0
 	of := certify.Identity{
 		Kernel: host.Kernel, CPU: host.CPU, CPUs: host.CPUs,
 		Start: sumOf(dyno.Subject{Args: whole.Subject.Args, Env: whole.Subject.Env, Files: whole.Subject.Files, Addr: whole.Subject.Addr, Arg: whole.Subject.Arg}, whole.Limits), Load: sumOf(l),

@@ -123,6 +123,9 @@ func (b *Builder) differs(src *source, s dyno.Subject) (w dyno.Warnings) {
 	for _, dir := range made.Outside {
 		w.AddOf(dyno.WarnOutside, dir, "%s is outside of the repository: revision %s is built with what is there now", dir, s.Rev)
 	}
+	if n := len(made.Pointers); n > 0 {
+		w.AddOf(dyno.WarnLeft, made.Pointers[0], "%s is a pointer of Git LFS in revision %s, one of %d whose content is not here (consider: git lfs fetch)", made.Pointers[0], s.Rev, n)
+	}
 	if len(made.Left) > 0 {
 		name, more := made.Left[0], ""
 		if n := len(made.Left); n > 1 {
@@ -162,17 +165,20 @@ func (b *Builder) toCopy(src *source, s dyno.Subject, file string) string {
 }
 
 // unembedded is what the go command says of a folder that is to be embedded and is not there.
-var unembedded = regexp.MustCompile(`(?m)^([^\s:]+\.go):\d+:\d+: pattern (?:all:)?([^\s:]+): no matching files found`)
+var unembedded = regexp.MustCompile(`(?m)^([^\s:]+\.go):\d+:\d+: pattern (?:all:)?([^\s:]+): (?:no matching files found|cannot embed directory \S+: contains no embeddable files)`)
 
 // cured adds to an error of building a revision what may be missing in its worktree.
 func (b *Builder) cured(err error, s dyno.Subject, src *source) error {
 	if s.Rev == "" {
 		return err
 	}
-	for _, missing := range b.madeOf(src.dir).Missing {
-		err = fmt.Errorf("%w\n%s", err, missing)
+	said := err.Error()
+	for path, missing := range b.madeOf(src.dir).Missing {
+		if strings.Contains(said, path) {
+			err = fmt.Errorf("%w\n%s", err, missing)
+		}
 	}
-	m := unembedded.FindStringSubmatch(err.Error())
+	m := unembedded.FindStringSubmatch(said)
 	if m == nil {
 		return err
 	}

@@ -92,7 +92,14 @@ func TestRevisionTraps(t *testing.T) {
 				"app/docs/large", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("ab", 32)+"\nsize 5\n")
 			committed(t, filepath.Join(root, "app"))
 			return "app/cmd"
-		}, prints: "here"},
+		}, prints: "here", warning: "docs/large is a pointer of Git LFS"},
+		{name: "an embedded folder of which git has a hidden file", make: func(t *testing.T, root string) string {
+			files(t, root, "app/go.mod", goMod, "app/dist/.gitkeep", "", "app/.gitignore", "dist/*\n!.gitkeep\n",
+				"app/main.go", "package main\n\nimport \"embed\"\n\n//go:embed dist\nvar dist embed.FS\n\nfunc main() {\n\ttext, _ := dist.ReadFile(\"dist/page.html\")\n\tprintln(string(text))\n}\n")
+			committed(t, filepath.Join(root, "app"))
+			files(t, root, "app/dist/page.html", "now")
+			return "app"
+		}, fails: "consider: --copy dist", cure: func(_ *testing.T, _ string, s *dyno.Subject) { s.Copy = []string{"dist"} }, prints: "now"},
 		{name: "an embedded folder of another package", make: func(t *testing.T, root string) string {
 			files(t, root, "app/go.mod", goMod, "app/cmd/main.go", "package main\n\nimport \"example.org/x/web\"\n\nfunc main() { println(web.Page) }\n",
 				"app/web/web.go", "package web\n\nimport _ \"embed\"\n\n//go:embed dist/page.html\nvar Page string\n", "app/.gitignore", "dist/\n")
@@ -107,7 +114,8 @@ func TestRevisionTraps(t *testing.T) {
 			return "app"
 		}, prints: "v1", warning: "git does not have default.pgo"},
 		{name: "code that git ignores", make: func(t *testing.T, root string) string {
-			files(t, root, "app/go.mod", goMod, "app/main.go", helloMain, "app/.gitignore", "*.gen.go\n")
+			files(t, root, "app/go.mod", goMod, "app/main.go", helloMain, "app/.gitignore", "*.gen.go\n*_windows.go\nscratch.go\ntmp\n")
+			files(t, root, "app/a_windows.go", "package main\n", "app/scratch.go", "//go:build ignore\n\npackage main\n", "app/tmp/try/main.go", "package main\n")
 			committed(t, filepath.Join(root, "app"))
 			files(t, root, "app/a.gen.go", "package main\n\nfunc init() { println(1) }\n", "app/b.gen.go", "package main\n", "app/testdata/c.gen.go", "package c\n")
 			return "app"

@@ -430,18 +430,19 @@ func Tell(s dyno.Subject, addr, dir string) (*Told, error) {
 	return &Told{l.args, l.env, l.base, l.told.dir}, nil
 }
 
-// ofRepository are the variables that bind git to one repository (git rev-parse --local-env-vars). Git sets them for its hooks.
+// ofRepository are the variables that bind git to one repository, and not those of its settings (git rev-parse --local-env-vars). Git sets them
+// for its hooks.
 var ofRepository = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_GRAFT_FILE",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_GRAFT_FILE",
 	"GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
 	"GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }
 
-// environ is the subject's environment: dyno's own without what a hook of git has, vars, and what the probes need, each name once.
+// environ is the subject's environment: dyno's own, vars, and what the probes need, each name once.
 func environ(vars map[string]string, dir, socket, debug string) []string {
 	env := map[string]string{}
 	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && !slices.Contains(ofRepository, k) {
+		if k, v, ok := strings.Cut(kv, "="); ok {
 			env[k] = v
 		}
 	}
@@ -459,8 +460,14 @@ func environ(vars map[string]string, dir, socket, debug string) []string {
 	return pairs(env)
 }
 
-// Environ is dyno's own environment with vars added, for a program that is no service and runs in dir.
-func Environ(vars map[string]string, dir string) []string { return environ(vars, dir, "", "") }
+// Environ is dyno's own environment without what a hook of git has, with vars added, for a program that is no service and runs in dir.
+func Environ(vars map[string]string, dir string) []string {
+	return slices.DeleteFunc(environ(vars, dir, "", ""), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		_, given := vars[name]
+		return slices.Contains(ofRepository, name) && !given
+	})
+}
 
 func pairs(env map[string]string) []string {
 	var list []string

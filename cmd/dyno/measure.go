@@ -29,6 +29,7 @@ import (
 	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject/awake"
+	"github.com/dynolab/dyno/subject/guard"
 )
 
 // measureInto makes a run directory after the subjects are built, unless it goes on with
@@ -71,7 +72,8 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 }
 
 func choosesLoad(cmd *cobra.Command, e *dyno.Experiment) bool {
-	return look.Open(e) && !typed(cmd, "warmup")
+	warm, primary := cmd.Flags().Lookup("warmup"), cmd.Flags().Lookup("primary")
+	return look.Open(e) && warm != nil && !warm.Changed && primary.Value.String() != "robust" // which a certificate of the plain load decides
 }
 
 // chooseLoad chooses what a plan leaves open of its load.
@@ -80,7 +82,13 @@ func (o *outFlags) chooseLoad(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experi
 		return nil
 	}
 	notef(cmd, "a look at the service chooses the load, as neither its length (-d, -n) nor its warm-up (-w) is said")
-	c, err := look.Choose(cmd.Context(), hands, e)
+	temp := guard.TempName(os.TempDir())
+	scratch, err := guard.Start(guard.Job{Scratch: []string{temp}}, guard.IO{})
+	if err != nil {
+		return err
+	}
+	defer scratch.Stop(0)
+	c, err := look.Choose(cmd.Context(), hands, e, temp)
 	if err == nil {
 		notef(cmd, "%s", c.Why)
 		c.Apply(&e.Load)

@@ -39,11 +39,17 @@ const (
 	leastWithin = 45 * time.Second // a run with less time has none for a look
 )
 
-// Open reports whether a plan leaves its load open: neither how long nor how warm it is.
+// Open reports whether a plan leaves its load open: neither how long nor how warm it is, and nothing that it says depends on it, such as
+// a limit that is no change.
 func Open(e *dyno.Experiment) bool {
 	l := &e.Load
+	for _, t := range e.Thresholds {
+		if !t.Change && t.Name != "failures" && t.Name != "oom_kills" {
+			return false
+		}
+	}
 	return e.Subject.Launched() && e.Slice == 0 && e.Bench == nil && len(e.More) == 0 && !e.On.Away() &&
-		!l.None && l.Command == "" && l.Replay == "" && l.Length() == 0 && l.KeepRequests == "" &&
+		!l.None && l.Command == "" && l.Replay == "" && l.Length() == 0 &&
 		l.Warmup == 0 && l.Duration == 0 && l.Requests == 0 && l.RequestsPerClient == 0 &&
 		(e.Within == 0 || time.Duration(e.Within) >= leastWithin)
 }
@@ -67,14 +73,9 @@ func (c *Choice) Apply(l *dyno.Load) {
 	}
 }
 
-// Choose looks at the first setting of a plan that is [Open], and at the last. If one fails the choice is empty, but for why: the run
-// will show it. The error is that of the context, or a [*lab.OverriddenError].
-func Choose(ctx context.Context, l *lab.Lab, e *dyno.Experiment) (Choice, error) {
-	temp, err := os.MkdirTemp("", "dyno-look-")
-	if err != nil {
-		return Choice{}, err
-	}
-	defer os.RemoveAll(temp)
+// Choose looks at the first setting of a plan that is [Open], and at the last. The files of its trials are in temp, a directory. The error is
+// that of the context, a [*lab.OverriddenError], or that of the service if all that was looked at failed.
+func Choose(ctx context.Context, l *lab.Lab, e *dyno.Experiment, temp string) (Choice, error) {
 	own := *l // with other observers
 	own.Observers = lab.Observers{}
 	number := 0
@@ -110,9 +111,6 @@ func choose(ctx context.Context, e *dyno.Experiment, measure measure) (c Choice,
 	var why []string
 	for _, step := range []func(*Choice) (string, error){g.warmup, g.clients, g.length} {
 		text, err := step(&c)
-		if failed := (*failure)(nil); errors.As(err, &failed) {
-			return Choice{Why: "no load was chosen, as the service failed in a look: " + failed.text}, nil
-		}
 		if err != nil {
 			return Choice{}, err
 		}
@@ -138,12 +136,15 @@ type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
+// stream is of the random numbers of looks, and of no block.
+const stream = math.MaxUint32
+
 // trial runs one; no clients are those of the plan.
-func (g *glance) trial(s dyno.Setting, length time.Duration, clients int) ([]sample, error) {
+func (g *glance) trial(s dyno.Setting, warm dyno.Duration, length time.Duration, clients int) ([]sample, error) {
 	t := g.e.Trial(s)
 	t.N, t.Block, t.Leak = 1, 1, false
-	t.Load.Duration, t.Load.Idle, t.Load.KeepRequests = dyno.Duration(length), 0, "all"
-	t.Load.Seed = g.e.Rand(uint64(len(g.settings))).Uint64()
+	t.Load.Warmup, t.Load.Duration, t.Load.Idle, t.Load.KeepRequests, t.Load.MaxRequestsKept = warm, dyno.Duration(length), 0, "all", 0
+	t.Load.Seed = g.e.Rand(stream).Uint64()
 	if clients > 0 {
 		t.Load.Concurrency = clients
 	}
@@ -155,8 +156,7 @@ func (g *glance) trial(s dyno.Setting, length time.Duration, clients int) ([]sam
 		return nil, err
 	}
 	if r.Err != "" {
-		text, _, _ := strings.Cut(r.Err, "\n")
-		return nil, &failure{g.named(s) + text}
+		return nil, &failure{g.named(s) + r.Err}
 	}
 	return samples, nil
 }
@@ -164,19 +164,31 @@ func (g *glance) trial(s dyno.Setting, length time.Duration, clients int) ([]sam
 // warmup is as long as the first setting and the last need, as far as the run has time for it.
 func (g *glance) warmup(c *Choice) (why string, err error) {
 	warm := time.Duration(0)
-	for _, s := range slices.Compact([]int{0, len(g.settings) - 1}) {
+	var failures []error
+	looked := slices.Compact([]int{0, len(g.settings) - 1})
+	for _, s := range looked {
 		took, text, err := g.warms(g.settings[s])
+		if failed := (*failure)(nil); errors.As(err, &failed) { // the run will show it, unless there is nothing else
+			failures = append(failures, err)
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
 		warm, why = max(warm, took), cmp.Or(why, text)
 	}
+	if len(failures) == len(looked) {
+		return "", fmt.Errorf("the service failed in a look before the run: %w", failures[0])
+	}
 	why = cmp.Or(why, fmt.Sprintf("response times are level after %v", dyno.Duration(warm.Round(100*time.Millisecond))))
-	within, each := cmp.Or(g.e.Within, dyno.DefaultWithin), time.Duration(2*blocks*len(g.settings))
 	need := max(leastWarm, time.Duration(math.Ceil(2*spare*warm.Seconds()))*time.Second/2)
-	c.Warmup = dyno.Duration(min(need, max(leastWarm, (time.Duration(within)/each).Truncate(time.Second/2))))
-	if time.Duration(c.Warmup) < need {
-		why += fmt.Sprintf(", for which a run of %v has no time (consider: -w %v --within %v)", within, dyno.Duration(need), dyno.Duration(each*need))
+	if c.Warmup = dyno.Duration(need); g.e.Repeats > 0 && g.e.Within == 0 {
+		return why, nil
+	}
+	within, each := cmp.Or(g.e.Within, dyno.DefaultWithin), time.Duration(2*blocks*len(g.settings))
+	if most := max(leastWarm, (time.Duration(within) / each).Truncate(time.Second/2)); need > most {
+		c.Warmup = dyno.Duration(most)
+		why += fmt.Sprintf(", for which a run of %v has no time (consider: --within %v)", within, dyno.Duration(each*need))
 	}
 	return why, nil
 }
@@ -184,7 +196,7 @@ func (g *glance) warmup(c *Choice) (why string, err error) {
 // warms is how long a setting takes to warm up, and what was seen if that is not known.
 func (g *glance) warms(s dyno.Setting) (took time.Duration, why string, err error) {
 	for _, length := range []time.Duration{first, second} {
-		samples, err := g.trial(s, length, 0)
+		samples, err := g.trial(s, 0, length, 0)
 		if err != nil {
 			return 0, "", err
 		}
@@ -205,30 +217,40 @@ func (g *glance) warms(s dyno.Setting) (took time.Duration, why string, err erro
 
 // clients are as many as are worth it by what the first setting answers per second.
 func (g *glance) clients(c *Choice) (why string, err error) {
-	if g.e.Load.Open() || g.e.Load.Concurrency > 0 || varies(g.e, "load.concurrency") {
+	l := &g.e.Load
+	rests := func(s dyno.Step) bool { return s.Sleep != (dyno.Sleep{}) }
+	if l.Open() || l.Concurrency > 0 || varies(g.e, "load.concurrency") || varies(g.e, "load.rate") || slices.ContainsFunc(l.Client.Loop, rests) {
 		return "", nil
 	}
 	answers := func(n int) (float64, error) {
-		samples, err := g.trial(g.settings[0], brief, n)
+		samples, err := g.trial(g.settings[0], c.Warmup, brief, n)
 		return float64(len(samples)) / brief.Seconds(), err
 	}
+	failed := (*failure)(nil)
 	n := dyno.DefaultConcurrency
-	rate, err := answers(n)
-	if err != nil || rate == 0 {
+	first, err := answers(n)
+	if errors.As(err, &failed) || err == nil && first == 0 { // the run will show it
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
+	rate := first
 	why = fmt.Sprintf("more than %d clients are not tried", mostClients)
 	for next := more * n; next <= mostClients; next *= more {
 		got, err := answers(next)
+		if err == nil && got >= worth*rate { // perhaps the machine was disturbed before
+			var again float64
+			again, err = answers(n)
+			rate = max(rate, again)
+		}
+		if errors.As(err, &failed) {
+			text, _, _ := strings.Cut(failed.text, "\n")
+			why = fmt.Sprintf("%d clients fail: %s", next, text)
+			break
+		}
 		if err != nil {
 			return "", err
-		}
-		if got >= worth*rate { // perhaps the machine was disturbed before
-			again, err := answers(n)
-			if err != nil {
-				return "", err
-			}
-			rate = max(rate, again)
 		}
 		if got < worth*rate {
 			why = fmt.Sprintf("%d clients get %s requests per second", next, compared(got/rate))
@@ -236,7 +258,8 @@ func (g *glance) clients(c *Choice) (why string, err error) {
 		}
 		n, rate = next, got
 	}
-	c.Concurrency, g.rate = n, max(g.rate, rate)
+	c.Concurrency = n
+	g.rate *= max(1, rate/first)
 	return why, nil
 }
 

@@ -67,8 +67,8 @@ func TestChoose(t *testing.T) {
 		"the same with stalls":        {service{each: 100e-6, cpus: 2, noise: stalls}, [2]float64{0.5, 1}, 10, 0, nil},
 		"warm after half a second":    {service{each: 100e-6, cpus: 2, cold: 4, warm: 0.2}, [2]float64{0.5, 1.5}, 10, 0, nil},
 		"warm after a second":         {service{each: 100e-6, cpus: 2, cold: 3, warm: 0.4, noise: noisy}, [2]float64{1, 2.5}, 10, 0, nil},
-		"warm after 6 seconds":        {service{each: 100e-6, cpus: 2, cold: 3, warm: 1.5}, [2]float64{2.5, 2.5}, 10, 0, []string{"level after", "a run of 2m0s has no time (consider: -w "}},
-		"never warm":                  {service{each: 100e-6, cpus: 2, cold: 9, warm: 8}, [2]float64{2.5, 2.5}, 10, 0, []string{"still fall after 10s", "consider: -w"}},
+		"warm after 6 seconds":        {service{each: 100e-6, cpus: 2, cold: 3, warm: 1.5}, [2]float64{2.5, 2.5}, 10, 0, []string{"level after", "a run of 2m0s has no time (consider: --within "}},
+		"never warm":                  {service{each: 100e-6, cpus: 2, cold: 9, warm: 8}, [2]float64{2.5, 2.5}, 10, 0, []string{"still fall after 10s", "consider: --within"}},
 		"slower and slower":           {service{each: 100e-6, cpus: 2, noise: func(_ *rand.Rand, at float64) float64 { return 1 + at }}, [2]float64{1, 1}, 10, 0, []string{"rise over 10s"}},
 		"it waits for others":         {service{each: 100e-6, wait: 0.05, cpus: 2}, [2]float64{0.5, 0.5}, 160, 0, []string{"more than 160 clients are not tried"}},
 		"slow":                        {service{each: 0.02, cpus: 1}, [2]float64{0.5, 1}, 10, 10, []string{"10s has 5"}},
@@ -109,14 +109,66 @@ func TestChooseLess(t *testing.T) {
 	if got, err = choose(t.Context(), e, open); err != nil || got.Concurrency != 0 || got.Duration != dyno.Duration(10*time.Second) {
 		t.Errorf("got %+v, %v, want only a longer window", got, err)
 	}
-	got, err = choose(t.Context(), plan(), (&service{each: 1, cpus: 1, fails: "it is\nbroken"}).measure)
-	if err != nil || got.Warmup != 0 || got.Concurrency != 0 || !strings.HasSuffix(got.Why, "GOGC=100: it is") {
-		t.Errorf("got %+v, %v, want why alone", got, err)
+	_, err = choose(t.Context(), plan(), (&service{each: 1, cpus: 1, fails: "it is\nbroken"}).measure)
+	if err == nil || !strings.HasSuffix(err.Error(), "GOGC=100: it is\nbroken") {
+		t.Errorf("error %v, want that of the service", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(context.DeadlineExceeded)
 	if _, err = choose(ctx, plan(), (&service{each: 1e-3, cpus: 1}).measure); err != context.DeadlineExceeded {
 		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// What fails in a look is not chosen; the rest is.
+func TestChooseAround(t *testing.T) {
+	quick := service{each: 100e-6, cpus: 2}
+	waits := service{each: 100e-6, wait: 0.05, cpus: 2}
+	if got, err := choose(t.Context(), plan(), func(ctx context.Context, t dyno.Trial) (*dyno.Result, []sample, error) {
+		r, samples, err := waits.measure(ctx, t)
+		if t.Load.Concurrency > 10 {
+			r.Err = "status 503"
+		}
+		return r, samples, err
+	}); err != nil || got.Concurrency != 10 || got.Warmup == 0 || !strings.Contains(got.Why, "40 clients fail: GOGC=100: status 503") {
+		t.Errorf("too many clients: %+v, %v", got, err)
+	}
+	if got, err := choose(t.Context(), plan(), func(ctx context.Context, t dyno.Trial) (*dyno.Result, []sample, error) {
+		r, samples, err := quick.measure(ctx, t)
+		if t.Setting[0].Value == "200" {
+			r.Err = "killed"
+		}
+		return r, samples, err
+	}); err != nil || got.Concurrency != 10 || got.Warmup == 0 {
+		t.Errorf("the last setting fails: %+v, %v", got, err)
+	}
+	slow := service{each: 0.04, cpus: 2}
+	if got, err := choose(t.Context(), plan(), func(ctx context.Context, t dyno.Trial) (*dyno.Result, []sample, error) {
+		if t.Setting[0].Value == "200" {
+			return slow.measure(ctx, t)
+		}
+		return quick.measure(ctx, t)
+	}); err != nil || got.Duration != dyno.Duration(longest) {
+		t.Errorf("the last setting is slow: %+v, %v, want a window of %v", got, err, longest)
+	}
+	for name, change := range map[string]func(*dyno.Experiment){
+		"rates vary": func(e *dyno.Experiment) {
+			e.Factors = append(e.Factors, dyno.Factor{Name: "load.rate", Levels: []string{"100/s", "200/s"}})
+		},
+		"clients rest": func(e *dyno.Experiment) {
+			e.Load.Client.Loop = []dyno.Step{{Path: "/"}, {Sleep: dyno.Sleep{Min: 1, Max: 2}}}
+		},
+	} {
+		e := plan()
+		change(e)
+		if got, err := choose(t.Context(), e, quick.measure); err != nil || got.Concurrency != 0 || got.Warmup == 0 {
+			t.Errorf("%s: %+v, %v, want no number of clients", name, got, err)
+		}
+	}
+	e := plan()
+	e.Repeats = 10
+	if got, err := choose(t.Context(), e, (&service{each: 100e-6, cpus: 2, cold: 3, warm: 1.5}).measure); err != nil || time.Duration(got.Warmup) < 5*time.Second {
+		t.Errorf("without a limit of time: %+v, %v", got, err)
 	}
 }
 
@@ -130,6 +182,7 @@ func TestOpen(t *testing.T) {
 		"a recording":         func(e *dyno.Experiment) { e.Load.Replay = "a.log" },
 		"slices":              func(e *dyno.Experiment) { e.Slice = second },
 		"a service that runs": func(e *dyno.Experiment) { e.Subject = dyno.Subject{URL: "http://127.0.0.1:1"} },
+		"a limit":             func(e *dyno.Experiment) { e.Thresholds = []dyno.Threshold{{Name: "p99", Op: "<", Literal: "30ms"}} },
 		"no time":             func(e *dyno.Experiment) { e.Within = second },
 	} {
 		e := plan()
@@ -139,5 +192,11 @@ func TestOpen(t *testing.T) {
 	}
 	if !Open(plan()) {
 		t.Error("a plan without a load leaves nothing open")
+	}
+	e := plan()
+	e.Thresholds = []dyno.Threshold{{Name: "p99", Change: true, Op: "<", Literal: "5%"}, {Name: "failures", Op: "==", Literal: "0"}}
+	e.Load.KeepRequests = "none"
+	if !Open(e) {
+		t.Error("limits of changes leave nothing open")
 	}
 }

@@ -43,9 +43,12 @@ func steadyAfter(samples []sample, length time.Duration) (after time.Duration, c
 	}
 	half := values[len(values)/2:]
 	at, noise := stats.Median(half), deviation(half)
+	if math.IsInf(at, 0) { // answers come in bursts
+		return 0, unknown
+	}
 	quarter := len(half) / 2
 	drift := stats.Median(half[quarter:]) - stats.Median(half[:quarter])
-	switch most := max(around*at, strayed*noise*math.Sqrt(2/float64(quarter))); {
+	switch most := max(around/2*at, strayed*noise*math.Sqrt(2/float64(quarter))); {
 	case drift > most:
 		return 0, rising
 	case drift < -most:

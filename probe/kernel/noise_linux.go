@@ -130,7 +130,7 @@ func (n noise) since(before noise, subject float64) (values dyno.Values, warning
 	steal := b.Steal - a.Steal
 	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System
 	if periods, stops := n.throttled.Periods-before.throttled.Periods, n.throttled.Throttled-before.throttled.Throttled; stops > stopsLimit*periods && before.limit == n.limit {
-		warnings.Add(dyno.WarnOwnLimit, "the CPU limit of dyno's own control group (%.3g CPUs) stopped it in %.0f %% of its periods, and the service if that is in it: response times are those of the limit (consider: a container without one)",
+		warnings.Add(dyno.WarnOwnLimit, "the limit of dyno's own control group, %.3g of a CPU, stopped it in %.0f %% of its periods, and the service if that is in it: response times have these stops in them (consider: a container without a CPU limit)",
 			n.limit, 100*stops/periods)
 	}
 	total := busy + steal + b.Idle - a.Idle + b.Iowait - a.Iowait + b.IRQ - a.IRQ + b.SoftIRQ - a.SoftIRQ

@@ -245,7 +245,7 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", test, got, test.want)
 		}
 	}
-	for stops, want := range map[float64]string{1: "", 40: "the CPU limit of dyno's own control group (0.5 CPUs) stopped it in 20 % of its periods"} {
+	for stops, want := range map[float64]string{1: "", 40: "the limit of dyno's own control group, 0.5 of a CPU, stopped it in 20 % of its periods"} {
 		limited := func(periods, stops float64) noise {
 			return noise{throttled: cgroup.Throttling{Periods: periods, Throttled: stops}, limit: 0.5}
 		}

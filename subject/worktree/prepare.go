@@ -281,7 +281,8 @@ func unpack(archive, tree string) error {
 		h, err := in.Next()
 		if err == io.EOF {
 			now := time.Now()
-			return os.Chtimes(archive, now, now)
+			os.Chtimes(archive, now, now) // so that it is kept
+			return nil
 		}
 		if err != nil {
 			return err

@@ -6,10 +6,10 @@ package worktree
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"go/build"
 	"io/fs"
 	"os"
 	"path"
@@ -43,10 +43,11 @@ type Commit struct {
 
 // Made is what became of a commit.
 type Made struct {
-	Tree    string   // the working tree's counterpart
-	Outside []string // directories of modules outside of the repository that it builds with, which no revision has
-	Missing []string // what it may need and is not here, each with its cure
-	Left    []string // files of the working tree that would be compiled, and that git does not have; relative to it
+	Tree     string            // the working tree's counterpart
+	Outside  []string          // directories of modules outside of the repository that it builds with, which no revision has
+	Missing  map[string]string // submodules that are not here, by path, each with its cure
+	Pointers []string          // files of Git LFS whose content is not here; relative to the tree
+	Left     []string          // files of the working tree that would be compiled, and that git does not have; relative to it
 }
 
 func mistakef(format string, args ...any) error {
@@ -256,7 +257,7 @@ func (m *Maker) fillSubmodules(ctx context.Context, w *Commit, tree, common stri
 		}
 		from := filepath.Join(common, "modules", name)
 		if !exists(from) {
-			w.made.Missing = append(w.made.Missing, fmt.Sprintf("the submodule %s is not here (consider: git submodule update --init %[1]s)", path))
+			w.lacks(path, "the submodule %s is not here (consider: git submodule update --init %[1]s)")
 			continue
 		}
 		into := filepath.Join(tree, path)
@@ -267,7 +268,7 @@ func (m *Maker) fillSubmodules(ctx context.Context, w *Commit, tree, common stri
 			return ctx.Err()
 		}
 		if err != nil {
-			w.made.Missing = append(w.made.Missing, fmt.Sprintf("the submodule %s is not here at %.12s: %s (consider: git -C %[1]s fetch)", path, at, m.First(err)))
+			w.lacks(path, "the submodule %s is not here at %.12s: %s (consider: git -C %[1]s fetch)", at, m.First(err))
 			continue
 		}
 		if err := m.fillSubmodules(ctx, w, into, from); err != nil {
@@ -275,6 +276,13 @@ func (m *Maker) fillSubmodules(ctx context.Context, w *Commit, tree, common stri
 		}
 	}
 	return nil
+}
+
+func (w *Commit) lacks(path, format string, args ...any) {
+	if w.made.Missing == nil {
+		w.made.Missing = map[string]string{}
+	}
+	w.made.Missing[path] = fmt.Sprintf(format, append([]any{path}, args...)...)
 }
 
 // pointer begins a file of Git LFS whose content is elsewhere (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
@@ -309,6 +317,7 @@ func (m *Maker) largeFiles(ctx context.Context, w *Commit) error {
 			if embedded(name, embeds) {
 				return mistakef("rev %s: %s is a pointer of Git LFS, and its content is not here (consider: git lfs fetch origin %.12s)", w.Rev, name, w.ID)
 			}
+			w.made.Pointers = append(w.made.Pointers, name)
 			continue
 		}
 		if err := os.WriteFile(file, content, 0o600); err != nil {
@@ -342,34 +351,37 @@ func embedded(name string, embedders map[string]bool) bool {
 	}
 }
 
-// left notes what the working tree would be built with and a revision is not: a profile of main, packages in a folder vendor, and code that git
-// ignores as a command makes it.
+// left notes what the working tree would be built with and a revision is not: a profile of main, packages in a folder vendor, and code in a
+// package of the revision that git ignores, as a command makes it. What cannot be told is left out.
 func (m *Maker) left(ctx context.Context, w *Commit) error {
-	module, err := filepath.Rel(w.Repo, cmp.Or(filepath.Dir(FindUp(w.Package, "go.mod")), w.Package))
-	if err != nil {
-		return err
+	file := FindUp(w.Package, "go.mod")
+	module, err := filepath.Rel(w.Repo, filepath.Dir(file))
+	if file == "" || err != nil || strings.HasPrefix(module, "..") {
+		return nil
 	}
 	pkg, err := filepath.Rel(w.Repo, w.Package)
 	if err != nil {
-		return err
+		return nil
 	}
 	at := func(elem ...string) string { return ":(glob)" + filepath.ToSlash(filepath.Join(elem...)) }
-	others, err := m.git(ctx, w.Repo, "ls-files", "--others", "-z", "--", at(pkg, "default.pgo"), at(module, "vendor/modules.txt"))
-	if err != nil {
-		return err
-	}
-	ignored, err := m.git(ctx, w.Repo, "ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", at(module, "**/*.go"))
-	if err != nil {
-		return err
-	}
+	others, _ := m.git(ctx, w.Repo, "ls-files", "--others", "-z", "--", at(pkg, "default.pgo"), at(module, "vendor/modules.txt"))
+	ignored, _ := m.git(ctx, w.Repo, "ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", at(module, "**/*.go"))
 	for _, name := range slices.Concat(strings.Split(others, "\x00"), strings.Split(ignored, "\x00")) {
 		code := strings.HasSuffix(name, ".go")
-		if name == "" || code && (strings.HasSuffix(name, "_test.go") || passed.MatchString(name)) || exists(filepath.Join(w.tree, name)) {
+		if name == "" || code && !w.compiles(name, filepath.Dir(file)) || exists(filepath.Join(w.tree, name)) {
 			continue
 		}
 		w.made.Left = append(w.made.Left, name)
 	}
-	return nil
+	return ctx.Err()
+}
+
+// compiles reports whether the go command would take a file of the working tree for a package of a module that the revision has, too.
+func (w *Commit) compiles(name, module string) bool {
+	dir := filepath.Join(w.Repo, filepath.Dir(name))
+	known, _ := filepath.Glob(filepath.Join(w.tree, filepath.Dir(name), "*.go"))
+	taken, err := build.Default.MatchFile(dir, filepath.Base(name))
+	return !strings.HasSuffix(name, "_test.go") && !passed.MatchString(name) && len(known) > 0 && err == nil && taken && filepath.Dir(FindUp(dir, "go.mod")) == module
 }
 
 // passed matches what the go command does not compile with "./...", and vendor, which has a line of its own.

@@ -311,6 +311,18 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Where only failures count a late generator says nothing, unless it did not send all.
+func TestReadFailures(t *testing.T) {
+	p := Problem{Objectives: objective(t, "failures < 1%")}
+	for sent, limited := range map[float64]bool{100: false, 80: true} {
+		r := &dyno.Result{Sent: dyno.Sent{Requests: 500}, Values: dyno.Values{{Metric: "lateness-p99-sec", Value: 0.05}, {Metric: "sent/s", Value: sent}}}
+		r.Trial.Load.Duration = dyno.Duration(5 * time.Second)
+		if w := p.Read(r, 100, [][]Count{{{N: 500}}}); w.Behind || w.Limited != limited {
+			t.Errorf("%v/s sent: behind %t, limited %t", sent, w.Behind, w.Limited)
+		}
+	}
+}
+
 // A first window in which something else disturbed does not keep the search down.
 func TestDisturbedWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

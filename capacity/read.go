@@ -120,20 +120,22 @@ const (
 )
 
 // judge says whether the service or the generator kept the rate from being sent. A generator that is late makes
-// latency longer, which says nothing against the service unless it is slow by itself. Whether a late window counts must not
-// depend on whether it holds, as then the answer would be too high.
+// latency longer, which says nothing against the service unless it is slow by itself; where only failures count it says nothing at all. Whether
+// a late window counts must not depend on whether it holds, as then the answer would be too high.
 func (p *Problem) judge(r *dyno.Result, slow bool) (behind, limited bool) {
 	late, known := r.Values.Get("lateness-p99-sec")
 	if !known { // then the counts say what they can
 		return false, false
 	}
-	if most := max(mostLate.Seconds(), lateLimit*p.shortest().Seconds()); late > most {
-		return false, !slow
-	}
 	sent, known := r.Values.Get("sent/s")
 	length := time.Duration(r.Trial.Load.Duration).Seconds()
 	due := float64(r.Sent.Requests+r.Sent.Unsent) / length
-	return known && sent < due*min(leastSent, 1-lateEnd.Seconds()/length), false
+	behind = known && sent < due*min(leastSent, 1-lateEnd.Seconds()/length)
+	limit := p.shortest().Seconds()
+	if late > max(mostLate.Seconds(), lateLimit*limit) && (behind || limit > 0) {
+		return false, !slow
+	}
+	return behind, false
 }
 
 // died makes the window of a service that ended under its load: it answers nothing.

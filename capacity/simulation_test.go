@@ -235,7 +235,8 @@ func TestSimulatedServices(t *testing.T) {
 			percent := func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 			t.Logf("| %s | %.1f/s | %s | %s | %s | %s | ±%s | %.0f s | %d |", s.name, truth, percent(float64(covered)/float64(n)), percent(quantile(bias, 0.5)),
 				percent(quantile(errors, 0.5)), percent(quantile(errors, 0.95)), percent(quantile(widths, 0.5)), quantile(took, 0.5), kinds[Found])
-			if float64(covered) < 0.9*float64(n) || quantile(errors, 0.5) > 0.03 {
+			open := math.IsInf(quantile(widths, 0.5), 1) // most answers are bounds, or none
+			if float64(covered) < 0.9*float64(n) || !open && quantile(errors, 0.5) > 0.03 {
 				t.Error("want coverage of 90 %, and a median error of 3 %")
 			}
 		})

@@ -20,7 +20,7 @@ const (
 	mostParted   = 0.2
 
 	// Linux delays an acknowledgement by 40 ms or more (TCP_DELACK_MIN), in ticks of up to 10 ms, where
-	// less than a segment has come. So much is in none of a loopback, and in some ten of a network.
+	// less than a segment has come.
 	leastAckDelay = 35 * time.Millisecond
 	mostAckDelay  = 60 * time.Millisecond
 	mostUnacked   = 64 << 10

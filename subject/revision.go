@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -173,9 +175,10 @@ func (b *Builder) cured(err error, s dyno.Subject, src *source) error {
 		return err
 	}
 	said := err.Error()
-	for path, missing := range b.madeOf(src.dir).Missing {
+	lacks := b.madeOf(src.dir).Missing
+	for _, path := range slices.Sorted(maps.Keys(lacks)) {
 		if strings.Contains(said, path) {
-			err = fmt.Errorf("%w\n%s", err, missing)
+			err = fmt.Errorf("%w\n%s", err, lacks[path])
 		}
 	}
 	m := unembedded.FindStringSubmatch(said)

@@ -72,8 +72,7 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 }
 
 func choosesLoad(cmd *cobra.Command, e *dyno.Experiment) bool {
-	warm, primary := cmd.Flags().Lookup("warmup"), cmd.Flags().Lookup("primary")
-	return look.Open(e) && warm != nil && !warm.Changed && primary.Value.String() != "robust" // which a certificate of the plain load decides
+	return look.Open(e) && !cmd.Flags().Changed("warmup")
 }
 
 // chooseLoad chooses what a plan leaves open of its load.

@@ -34,7 +34,7 @@ const (
 	more        = 4    // times as many clients are tried
 	mostClients = 160
 	worth       = 1.25 // times the requests per second are worth more clients
-	enough      = 1000 // requests of a trial, of which 10 are beyond p99
+	enough      = 1000 // requests that a trial should have: then 10 are beyond p99
 	longest     = 10 * time.Second
 	leastWithin = 45 * time.Second // a run with less time has none for a look
 )
@@ -228,26 +228,28 @@ func (g *glance) clients(c *Choice) (why string, err error) {
 	}
 	failed := (*failure)(nil)
 	n := dyno.DefaultConcurrency
-	first, err := answers(n)
-	if errors.As(err, &failed) || err == nil && first == 0 { // the run will show it
+	least, err := answers(n)
+	if errors.As(err, &failed) || err == nil && least == 0 { // the run will show it
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	rate := first
+	rate := least
 	why = fmt.Sprintf("more than %d clients are not tried", mostClients)
 	for next := more * n; next <= mostClients; next *= more {
 		got, err := answers(next)
-		if err == nil && got >= worth*rate { // perhaps the machine was disturbed before
-			var again float64
-			again, err = answers(n)
-			rate = max(rate, again)
-		}
 		if errors.As(err, &failed) {
 			text, _, _ := strings.Cut(failed.text, "\n")
 			why = fmt.Sprintf("%d clients fail: %s", next, text)
 			break
+		}
+		if err == nil && got >= worth*rate { // perhaps the machine was disturbed before
+			var again float64
+			if again, err = answers(n); errors.As(err, &failed) {
+				again, err = 0, nil
+			}
+			rate = max(rate, again)
 		}
 		if err != nil {
 			return "", err
@@ -259,7 +261,7 @@ func (g *glance) clients(c *Choice) (why string, err error) {
 		n, rate = next, got
 	}
 	c.Concurrency = n
-	g.rate *= max(1, rate/first)
+	g.rate *= max(1, rate/least)
 	return why, nil
 }
 

@@ -2,8 +2,8 @@ package kernel
 
 import "time"
 
-// A rise tells whether memory still grew when a window ended: the most of its last third against the most
-// of the time before. It keeps a bounded number of readings, of which each may stand for several.
+// A rise tells whether memory still grew when a window ended: it has the most of the last third and the most of the
+// time before. It keeps at most mostReadings readings. In a long window one of them stands for several.
 type rise struct {
 	at    []time.Duration
 	value []float64

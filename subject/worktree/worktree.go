@@ -332,7 +332,7 @@ func (m *Maker) embedders(ctx context.Context, tree string) (map[string]bool, er
 	dirs := map[string]bool{}
 	out, err := m.git(ctx, tree, "grep", "-lz", "--cached", "-e", "^//go:embed ", "--", "*.go")
 	if err != nil {
-		return dirs, ctx.Err() // there is none
+		return dirs, ctx.Err() // no package embeds files
 	}
 	for _, name := range strings.Split(strings.Trim(out, "\x00"), "\x00") {
 		dirs[path.Dir(name)] = true

@@ -121,9 +121,10 @@ type Risk struct {
 	size   float64
 }
 
-// Of advises on the choice between the settings of a service; nil if there is nothing to compare.
+// Of advises on the choice between the settings of a service; nil if there is nothing to compare, or
+// nothing to choose, as the settings differ in their load alone.
 func Of(t *compare.Table) *Advice {
-	if t.Kind == compare.OfBenchmarks || t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
+	if t.Kind == compare.OfBenchmarks || t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 || loadsDiffer(t) {
 		return nil
 	}
 	if lacks := lacks(t); lacks != nil {
@@ -167,6 +168,22 @@ func Of(t *compare.Table) *Advice {
 		a.Kind = Nothing
 	}
 	return a
+}
+
+// loadsDiffer reports whether the settings differ in their load, and in nothing else: nobody chooses the load of a service.
+func loadsDiffer(t *compare.Table) (differ bool) {
+	for _, s := range t.Settings[1:] {
+		for _, l := range s.Setting {
+			switch {
+			case slices.Contains(t.Settings[0].Setting, l):
+			case strings.HasPrefix(l.Factor, "load."):
+				differ = true
+			default:
+				return false
+			}
+		}
+	}
+	return differ
 }
 
 // Recommended is the setting to choose in place of the baseline; nil if there is none.

@@ -85,3 +85,23 @@ func TestPriceNamed(t *testing.T) {
 		}
 	}
 }
+
+// Nobody chooses the load of a service: settings that differ in nothing else get no advice.
+func TestNoAdviceOnLoads(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		base, x dyno.Setting
+		want    bool
+	}{
+		{"a load", dyno.Setting{{Factor: "load.rate", Value: "100"}}, dyno.Setting{{Factor: "load.rate", Value: "200"}}, false},
+		{"a load and GOGC", dyno.Setting{{Factor: "load.rate", Value: "100"}, {Factor: "GOGC", Value: "100"}}, dyno.Setting{{Factor: "load.rate", Value: "200"}, {Factor: "GOGC", Value: "50"}}, true},
+		{"GOGC under one load", dyno.Setting{{Factor: "load.rate", Value: "100"}, {Factor: "GOGC", Value: "100"}}, dyno.Setting{{Factor: "load.rate", Value: "100"}, {Factor: "GOGC", Value: "50"}}, true},
+		{"nothing", nil, nil, true},
+	} {
+		table := changed(map[string]float64{"cpu-sec/req": 0.5})
+		table.Settings[0].Setting, table.Settings[1].Setting = c.base, c.x
+		if got := Of(table) != nil; got != c.want {
+			t.Errorf("%s: advice %v, want %v", c.name, got, c.want)
+		}
+	}
+}

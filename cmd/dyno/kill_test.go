@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,20 +18,8 @@ import (
 	"time"
 )
 
-const helloService = `package main
-
-import (
-	"net/http"
-	"os"
-	"os/exec"
-)
-
-func main() {
-	exec.Command("sleep", "3600").Start()
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 10000)) })
-	http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil)
-}
-`
+//go:embed testdata/hello/main.go
+var helloService string
 
 // A session is a dyno that runs in a process of its own, and what can be found
 // of it: every process that it started inherits mark, every temporary file is
@@ -42,16 +32,24 @@ type session struct {
 	stdout, stderr bytes.Buffer
 }
 
+// built is a program that was built ahead, where the go command is missing: see eval/cgroups; "" elsewhere.
+func built(name string) string {
+	if dir := os.Getenv("DYNO_TEST_SUBJECTS"); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return ""
+}
+
 func startSession(t *testing.T, args ...string) *session {
 	t.Helper()
-	dir := t.TempDir()
+	dir, subject := t.TempDir(), cmp.Or(built("hello"), ".")
 	for name, text := range map[string]string{"go.mod": "module hello\n\ngo 1.22\n", "main.go": helloService} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := &session{t: t, out: filepath.Join(dir, "run"), mark: fmt.Sprintf("DYNO_TEST_MARK=%s-%d", t.Name(), os.Getpid()), tmp: t.TempDir()}
-	s.run(dir, append([]string{"run", ".", "--out", s.out, "--vary", "GOGC=100,50", "--repeat", "3", "-d", "400ms", "-c", "2"}, args...)...)
+	s.run(dir, append([]string{"run", subject, "--out", s.out, "--vary", "GOGC=100,50", "--repeat", "3", "-d", "400ms", "-c", "2"}, args...)...)
 	return s
 }
 

@@ -71,13 +71,9 @@ func measureInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, dir *store
 	return o.conclude(cmd, dir, errors.Join(err, release()))
 }
 
-func choosesLoad(cmd *cobra.Command, e *dyno.Experiment) bool {
-	return look.Open(e) && !cmd.Flags().Changed("warmup")
-}
-
 // chooseLoad chooses what a plan leaves open of its load.
 func (o *outFlags) chooseLoad(cmd *cobra.Command, hands *lab.Lab, e *dyno.Experiment) error {
-	if !choosesLoad(cmd, e) {
+	if !look.Open(e) || cmd.Flags().Changed("warmup") {
 		return nil
 	}
 	notef(cmd, "a look at the service chooses the load, as neither its length (-d, -n) nor its warm-up (-w) is said")

@@ -80,7 +80,7 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 				e.Relink = new(true)
 			}
 			if print {
-				if choosesLoad(cmd, e) {
+				if look.Open(e) && !cmd.Flags().Changed("warmup") {
 					notef(cmd, "the run looks at the service first, and chooses its own clients, warm-up and length where the plan below has the defaults")
 				}
 				return report.Plan(cmd.OutOrStdout(), e)

@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/advice"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/stats"
 )
 
 // mostChoices are the settings of which an advice tells gain and price.
@@ -340,6 +341,9 @@ func nothingShown(t *compare.Table, vs []Verdict, plain bool) string {
 	}
 	slices.Sort(more)
 	shown := "No setting is shown to be better or worse"
+	if t.Blocks < stats.MedianTrials && more != nil {
+		shown = "Too few blocks for a verdict"
+	}
 	if i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return len(s.Functions) > 0 }); i > 0 {
 		shown += " in total, but a function surely changed"
 		if !plain {

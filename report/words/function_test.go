@@ -21,9 +21,9 @@ func unclearTable() *compare.Table {
 	p99, _ := dyno.MetricByName("p99-sec")
 	cpu, _ := dyno.MetricByName("cpu-sec/req")
 	values := map[string]compare.Summary{"p99-sec": {}, "cpu-sec/req": {}}
-	t := &compare.Table{Trials: 8, Planned: 8, Negligible: 0.01, Settings: []compare.Setting{
-		{Setting: level("0"), Trials: 4, Values: values},
-		{Setting: level("1"), Trials: 4, Values: values, Versus: map[string]compare.Versus{
+	t := &compare.Table{Trials: 16, Planned: 16, Blocks: 8, Negligible: 0.01, Settings: []compare.Setting{
+		{Setting: level("0"), Trials: 8, Values: values},
+		{Setting: level("1"), Trials: 8, Values: values, Versus: map[string]compare.Versus{
 			"p99-sec": versus(1.129, 1.03, 1.24, 4), "cpu-sec/req": versus(1.01, 0.97, 1.05, 2),
 		}},
 	}}

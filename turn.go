@@ -67,7 +67,7 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
-		return "a CPU limit is a share of the time, which a resting setting does not use (consider: GOMAXPROCS instead of limit.cpu)", false
+		return "a CPU limit is a share of the time, which a resting setting does not use (consider: GOMAXPROCS in place of a limit of whole CPUs)", false
 	case e.longest() >= LeakWindow: // see looksForLeaks
 		return fmt.Sprintf("windows of %v and longer look for leaks, which needs an uninterrupted load (consider: a shorter duration)", LeakWindow), false
 	}

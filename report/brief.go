@@ -391,6 +391,10 @@ func (v view) causes() (lines []string) {
 		case parts != nil:
 			lines = append(lines, fmt.Sprintf("Why, %s: %s.", v.SettingName(i), strings.Join(parts, "; ")))
 		case len(v.Settings[i].Why) > 0 && !v.Separate: // of two runs, the time between them may be the cause
+			if class, metric, more := v.Likely(i); more > 0 && more <= words.MostMore {
+				lines = append(lines, words.Likely(v.SettingName(i), class, metric, v.Settings[i].Versus[metric].Ratio, more))
+				continue
+			}
 			none = append(none, v.SettingName(i))
 			memory = memory && !slices.ContainsFunc(v.Settings[i].Why, func(w compare.Why) bool { return w.Metric != "rss-peak-B" })
 		}

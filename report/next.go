@@ -39,9 +39,14 @@ func (v view) next(r *tables.Report, left []string) passage {
 }
 
 // worthwhile is the number of blocks that would settle half of the unclear comparisons of primary
-// metrics, and how many these are; 0 if there are none, or too many, or the advice is clear.
+// metrics, and how many these are; 0 if there are none, or too many, or
+// the advice is clear, or dyno itself was the limit.
 func (v view) worthwhile() (blocks, unclear int) {
-	if a := advice.Of(v.Table); a != nil && (a.Kind == advice.Keep || a.Kind == advice.Choose && len(a.Choices[0].Risks) == 0) {
+	a := advice.Of(v.Table)
+	if a != nil && slices.ContainsFunc(a.Lacks, func(l advice.Lack) bool { return l.Kind == advice.LackSaturated }) {
+		return 0, 0 // more of the same lacks the same
+	}
+	if a != nil && (a.Kind == advice.Keep || a.Kind == advice.Choose && len(a.Choices[0].Risks) == 0) {
 		return 0, 0
 	}
 	var more []int

@@ -197,6 +197,32 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	return found[:min(len(found), mostCauses)]
 }
 
+// leastLikely is what a change that is not sure would have to account for, to be told.
+const leastLikely = 0.5
+
+// Likely is the lever that accounts for most of a change of setting i that has no cause, and is not sure itself, with how many more
+// blocks may make it so; "" if there is none.
+func (t *Table) Likely(i int) (class Class, metric string, more int) {
+	s := &t.Settings[i]
+	most := leastLikely
+	for _, w := range s.Why {
+		if len(w.Causes) > 0 {
+			continue
+		}
+		m, _ := dyno.MetricByName(w.Metric)
+		for _, l := range levers[w.Metric] {
+			v, ok := s.Versus[l.metric]
+			if !ok || l.metric == w.Metric || v.Verdict != stats.Unclear || v.MoreBlocks == 0 || (v.Diff > 0) == ((s.Versus[w.Metric].Diff > 0) == l.inverse) {
+				continue
+			}
+			if weight := min(t.weigh(i, m, l, nil), 1) - l.far; weight > most {
+				most, class, metric, more = weight, l.class, l.metric, v.MoreBlocks
+			}
+		}
+	}
+	return class, metric, more
+}
+
 // sumOf is what the places changed together.
 func sumOf(places []Place) (sum float64) {
 	for _, p := range places {

@@ -66,7 +66,7 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 		return fmt.Sprintf("Keep %s. %s.", base, strings.Join(losses(t, a.Choices, plain), ". "))
 	case advice.Unclear:
 		unclear, all := unclearOf(vs)
-		return fmt.Sprintf("No recommendation: %s, but %d of %d comparisons of primary metrics are unclear%s.", List(losses(t, a.Choices, plain)), unclear, all, nearest(t, vs))
+		return fmt.Sprintf("No recommendation: %s, but may yet be worth it: %d of %d comparisons of primary metrics are unclear%s.", List(losses(t, a.Choices, plain)), unclear, all, nearest(t, vs))
 	case advice.Same:
 		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: the choice makes no difference here.", base, dyno.Fraction(t.Negligible))
 	case advice.Untold:

@@ -152,6 +152,12 @@ func Share(c compare.Cause) string {
 	return tenths[int(math.Round(10*max(0, min(float64(c.Share), 1))))]
 }
 
+// Likely names what would account for most of the changes of a setting, if it were sure, and how many more blocks that may take.
+func Likely(setting string, class compare.Class, metric string, ratio float64, more int) string {
+	label, _ := layout.UnitOf(metric)
+	return fmt.Sprintf("Why, %s: no cause is sure; %s (%s %s) is nearest, and %s may show it.", setting, class, label, layout.Change(ratio), layout.Count(more, "more block"))
+}
+
 // NoCause says of settings that nothing was found which accounts for their changes, which are of memory alone or not, and what may find it.
 func NoCause(settings []string, profiled, memory bool) string {
 	text := "Why, " + strings.Join(settings, ", ") + ": no cause was found"

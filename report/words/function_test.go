@@ -74,7 +74,7 @@ func TestMostUnclear(t *testing.T) {
 	wide.Lo = 0.5
 	table.Settings[1].Versus["p99-sec"] = wide
 	if got := Advice(table); !strings.HasPrefix(got, "No recommendation: SLOW=1 is worse in ") ||
-		!strings.Contains(got, ", but 2 of 3 comparisons of primary metrics are unclear") {
+		!strings.Contains(got, ", but may yet be worth it: 2 of 3 comparisons of primary metrics are unclear") {
 		t.Errorf("%s", got)
 	}
 }

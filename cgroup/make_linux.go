@@ -97,6 +97,7 @@ func (g *Group) makeUnified(all []hierarchy, name string, controllers, needed []
 // processes"). A controller stays on: others may use it by now.
 func (h hierarchy) parent(controllers []string) (dir string, err error) {
 	var tried []string
+	busy := ""
 	for _, enable := range []bool{false, true} {
 		for _, dir := range h.up() {
 			err := offer(dir, controllers, enable)
@@ -104,10 +105,30 @@ func (h hierarchy) parent(controllers []string) (dir string, err error) {
 				return dir, nil
 			} else if enable {
 				tried = append(tried, fmt.Sprintf("%s: %v", dir, err))
+				if busy == "" && errors.Is(err, unix.EBUSY) {
+					busy = dir
+				}
 			}
 		}
 	}
-	return "", fmt.Errorf("no group allows groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
+	err = fmt.Errorf("no group allows groups with the controllers %s below it (%s)", strings.Join(controllers, " and "), strings.Join(tried, ", "))
+	if busy != "" {
+		return "", &Busy{busy, err}
+	}
+	return "", err
+}
+
+// A Busy error says that the processes of a group, in version 2, keep it from having groups with limits below it.
+type Busy struct {
+	Dir string
+	err error
+}
+
+func (b *Busy) Error() string { return b.err.Error() }
+
+// Cure is a command of the shell that moves the processes to a group of their own.
+func (b *Busy) Cure() string {
+	return fmt.Sprintf("mkdir %[1]s/own && for p in $(cat %[1]s/cgroup.procs); do echo $p >%[1]s/own/cgroup.procs 2>/dev/null; done", b.Dir)
 }
 
 // offer returns nil if groups below dir have the controllers and processes may be moved there.

@@ -101,6 +101,9 @@ func makeGroup(c *Confinement, env []string, l ledger) (*cgroup.Group, error) {
 	if c.Limits == (cgroup.Limits{}) {
 		what = "a control group, which all settings need if one has a limit"
 	}
+	if busy := (*cgroup.Busy)(nil); errors.As(err, &busy) {
+		return nil, fmt.Errorf("cannot set %s: %w; %w (consider: %s)", what, err, noScope, busy.Cure())
+	}
 	return nil, fmt.Errorf("cannot set %s: %w; %w (consider: run dyno as root, or in a leaf of a cgroup v2 subtree that you own, with cpu and memory in its cgroup.subtree_control, or where systemd-run --user --scope works)",
 		what, err, noScope)
 }

@@ -391,7 +391,7 @@ func (v view) causes() (lines []string) {
 		case parts != nil:
 			lines = append(lines, fmt.Sprintf("Why, %s: %s.", v.SettingName(i), strings.Join(parts, "; ")))
 		case len(v.Settings[i].Why) > 0 && !v.Separate: // of two runs, the time between them may be the cause
-			if class, metric, more := v.Likely(i); more > 0 && more <= words.MostMore {
+			if class, metric, more := v.Likely(i); more > 0 && words.WorthMore(more, v.Blocks) {
 				lines = append(lines, words.Likely(v.SettingName(i), class, metric, v.Settings[i].Versus[metric].Ratio, more))
 				continue
 			}

@@ -57,7 +57,7 @@ func (v view) worthwhile() (blocks, unclear int) {
 			}
 		}
 	}
-	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || more[(len(more)-1)/2] > words.MostMore {
+	if slices.Sort(more); more == nil || v.Kind != compare.OfService || v.Trials == 0 || !words.WorthMore(more[(len(more)-1)/2], v.Blocks) {
 		return 0, 0
 	}
 	return more[(len(more)-1)/2], len(more)

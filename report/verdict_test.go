@@ -77,7 +77,7 @@ func TestRecommendation(t *testing.T) {
 		{"only worse", map[string]map[string]compare.Versus{"50": {"p99-sec": worse}}, nil,
 			[]string{"Keep GOGC=100", "GOGC=50 is worse in p99 latency"}, "Recommended"},
 		{"nothing shown", map[string]map[string]compare.Versus{"50": {"p99-sec": wide}}, nil,
-			[]string{"No setting is shown to be better or worse", "about 9 more blocks would settle half of the unclear verdicts"}, "Recommended"},
+			[]string{"No setting is shown to be better or worse", "about 9 more blocks may settle half of the unclear verdicts"}, "Recommended"},
 		{"all the same", map[string]map[string]compare.Versus{"50": {"p99-sec": same}}, nil,
 			[]string{"No setting differs from GOGC=100 by more than 1%"}, "Recommended"},
 		{"partial", map[string]map[string]compare.Versus{"200": {"p99-sec": better}}, func(t *compare.Table) { t.Planned++ },

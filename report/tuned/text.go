@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/stats"
 	"github.com/dynolab/dyno/tune"
 )
 
@@ -195,6 +196,13 @@ func (r *Report) keep() string {
 		}
 	}
 	if best == nil || math.IsNaN(best.Gain) {
+		most := 0
+		for _, x := range r.Options {
+			most = max(most, x.Blocks)
+		}
+		if most < stats.MedianTrials {
+			return fmt.Sprintf("The measurements cannot decide: a verdict takes %d blocks, and there are %d (consider: a longer --total).", stats.MedianTrials, most)
+		}
 		return "The measurements cannot decide (consider: a longer --total)."
 	}
 	if best.Gain <= r.Margin {

@@ -199,7 +199,7 @@ func trade(t *compare.Table, choices []advice.Choice) string {
 		}
 	}
 	text := fmt.Sprintf("A trade-off: choose %s; otherwise keep %s.", strings.Join(offers, ", or "), t.Settings[0].Setting.Label())
-	if may := risks(&choices[0]); may != "" {
+	if may := risks(t, &choices[0]); may != "" {
 		text += fmt.Sprintf(" For %s, %s.", label(t, &choices[0]), may)
 	}
 	if more > 0 {
@@ -268,14 +268,14 @@ func doubtful(t *compare.Table, c *advice.Choice) string {
 			}
 		}
 	}
-	if may := risks(c); may != "" && c.Kind == advice.ChoiceRisk {
+	if may := risks(t, c); may != "" && c.Kind == advice.ChoiceRisk {
 		but = append(but, may)
 	}
 	return strings.Join(but, "; ")
 }
 
 // risks says what an unclear metric may cost; "" if nothing much.
-func risks(c *advice.Choice) string {
+func risks(t *compare.Table, c *advice.Choice) string {
 	var more []int
 	for _, r := range c.Risks {
 		more = append(more, r.More)
@@ -283,7 +283,7 @@ func risks(c *advice.Choice) string {
 	if slices.Sort(more); more == nil {
 		return ""
 	}
-	return "the trials do not rule out " + List(worstOf(c)) + settle(more, len(more)-1, "")
+	return "the trials do not rule out " + List(worstOf(c)) + settle(t, more, len(more)-1, "")
 }
 
 // worstOf are the metrics that are unclear, each at its worst.
@@ -340,17 +340,17 @@ func nothingShown(t *compare.Table, vs []Verdict, plain bool) string {
 		}
 	}
 	slices.Sort(more)
-	shown := "No setting is shown to be better or worse"
+	shown, total := "No setting is shown to be better or worse", " in total"
 	if t.Blocks < stats.MedianTrials && more != nil {
-		shown = "Too few blocks for a verdict"
+		shown, total = fmt.Sprintf("Too few blocks for a verdict: %d of the %d that it takes", t.Blocks, stats.MedianTrials), ""
 	}
 	if i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return len(s.Functions) > 0 }); i > 0 {
-		shown += " in total, but a function surely changed"
+		shown += total + ", but a function surely changed"
 		if !plain {
 			shown = fmt.Sprintf("%s: %s; no setting is shown to be better or worse in total", t.Settings[i].Setting.Label(), functions(&t.Settings[i]))
 		}
 	}
-	return fmt.Sprintf("%s%s%s.", shown, settle(more, (len(more)-1)/2, " half of the unclear verdicts"), nearest(t, vs))
+	return fmt.Sprintf("%s%s%s.", shown, settle(t, more, (len(more)-1)/2, " half of the unclear verdicts"), nearest(t, vs))
 }
 
 func unclearOf(vs []Verdict) (unclear, all int) {

@@ -126,15 +126,15 @@ func much(ratio float64) string {
 	return percent(1-ratio) + " lower"
 }
 
-// MostMore is how many more blocks are worth a word.
-const MostMore = 100
+// WorthMore reports whether so many more blocks are worth a word, beside those that a run has.
+func WorthMore(more, blocks int) bool { return more <= min(100, 4*blocks) }
 
-// settle says how many more blocks would settle the first i+1 comparisons, or "".
-func settle(more []int, i int, what string) string {
-	if i < 0 || i >= len(more) || more[i] > MostMore {
+// settle says how many more blocks may settle the first i+1 comparisons, or "".
+func settle(t *compare.Table, more []int, i int, what string) string {
+	if i < 0 || i >= len(more) || !WorthMore(more[i], t.Blocks) {
 		return ""
 	}
-	return fmt.Sprintf(" (about %s would settle%s)", layout.Count(more[i], "more block"), cmp.Or(what, " it"))
+	return fmt.Sprintf(" (about %s may settle%s)", layout.Count(more[i], "more block"), cmp.Or(what, " it"))
 }
 
 // List joins parts with commas and "and".

@@ -96,7 +96,7 @@ var layers = map[string][]string{
 	"report/plot":          {".", "analysis/compare", "report/chart", "report/layout", "stats"},
 	"report/html":          {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/places", "report/pprofpage", "report/profile", "report/tables", "report/words"},
 	"report/tables":        {".", "analysis/advice", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "findings", "report/benchtable", "report/chart", "report/layout", "report/places", "report/plot", "report/profile", "report/words", "stats"},
-	"report/tuned":         {".", "analysis/compare", "analysis/gcmodel", "findings/predict", "report/layout", "report/words", "tune"},
+	"report/tuned":         {".", "analysis/compare", "analysis/gcmodel", "findings/predict", "report/layout", "report/words", "stats", "tune"},
 	"report/words":         {".", "analysis/advice", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/leak", "analysis/pitfall", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":     {"analysis/profiles"},
 	"report/knee":          {".", "capacity", "report/layout", "report/plot", "report/words", "stats"},

@@ -3,6 +3,7 @@ package dyno
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -67,11 +68,27 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
 	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
-		return "a CPU limit is a share of the time, which a resting setting does not use (consider: GOMAXPROCS in place of a limit of whole CPUs)", false
+		why = "a CPU limit is a share of the time, which a resting setting does not use"
+		if e.wholeCPUs() {
+			why += " (consider: GOMAXPROCS instead of limit.cpu)"
+		}
+		return why, false
 	case e.longest() >= LeakWindow: // see looksForLeaks
 		return fmt.Sprintf("windows of %v and longer look for leaks, which needs an uninterrupted load (consider: a shorter duration)", LeakWindow), false
 	}
 	return "", true
+}
+
+// wholeCPUs reports whether all CPU limits are of whole CPUs, which GOMAXPROCS can stand for.
+func (e *Experiment) wholeCPUs() bool {
+	limits := []CPUs{e.Limits.CPU}
+	for _, s := range e.Levels() {
+		if i := slices.IndexFunc(s, func(l Level) bool { return l.Factor == "limit.cpu" }); i >= 0 {
+			c, _ := ParseCPUs(s[i].Value) // 0 is none
+			limits = append(limits, c)
+		}
+	}
+	return !slices.ContainsFunc(limits, func(c CPUs) bool { return c != CPUs(int(c)) })
 }
 
 // mixed reports whether some settings have an open load, and some a closed one.

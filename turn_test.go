@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func TestWhyAlone(t *testing.T) {
 		}, "", true},
 		"a command":             {func(e *Experiment) { e.Load.Command = "wrk" }, "dyno's own load", false},
 		"many":                  {func(e *Experiment) { e.Factors[0].Levels = strings.Split(strings.Repeat("1", 17), "") }, "17 settings", false},
-		"a CPU limit":           {func(e *Experiment) { e.Limits.CPU = 0.5 }, "GOMAXPROCS", false},
+		"a CPU limit":           {func(e *Experiment) { e.Limits.CPU = 2 }, "GOMAXPROCS", false},
+		"half a CPU":            {func(e *Experiment) { e.Limits.CPU = 0.5 }, "a resting setting does not use", false},
+		"whole CPUs and less":   {func(e *Experiment) { e.Factors = Factors{{Name: "limit.cpu", Levels: []string{"1", "150%"}}} }, "a resting setting does not use", false},
 		"CPU limits":            {func(e *Experiment) { e.Factors = Factors{{Name: "limit.cpu", Levels: []string{"none", "1"}}} }, "GOMAXPROCS", false},
 		"leaks":                 {func(e *Experiment) { e.Load.Duration = LeakWindow }, "leaks", false},
 		"expvar":                {func(e *Experiment) { e.Probes.Expvar = "/debug/vars" }, "", true},
@@ -43,7 +46,7 @@ func TestWhyAlone(t *testing.T) {
 		e := &Experiment{Subject: Subject{Package: "."}, Factors: Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}}
 		c.change(e)
 		why, beside := e.WhyAlone()
-		if beside != c.beside || (why == "") != (c.why == "") || !strings.Contains(why, c.why) || why != "" && !strings.Contains(why, "consider: ") && name != "many" {
+		if beside != c.beside || (why == "") != (c.why == "") || !strings.Contains(why, c.why) || strings.Contains(why, "consider: ") != (why != "" && !slices.Contains([]string{"many", "half a CPU", "whole CPUs and less"}, name)) {
 			t.Errorf("%s: %v, %q", name, beside, why)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/lab"
+	"github.com/dynolab/dyno/stats"
 )
 
 // What is chosen, and by what.
@@ -268,10 +269,14 @@ func (g *glance) clients(c *Choice) (why string, err error) {
 // length is the default, or longer if that has few requests.
 func (g *glance) length(c *Choice) (why string, err error) {
 	need := time.Duration(math.Ceil(enough/max(g.rate, 1))) * time.Second
-	if length := g.window(); need <= length || length >= longest {
+	most := longest
+	if within := time.Duration(g.e.Within); within > 0 { // a given time waits for no block
+		most = min(most, (within/time.Duration(stats.MedianTrials*len(g.settings)) - time.Duration(c.Warmup)).Truncate(time.Second))
+	}
+	if length := g.window(); need <= length || length >= most {
 		return "", nil
 	}
-	c.Duration = dyno.Duration(min(need, longest))
+	c.Duration = dyno.Duration(min(need, most))
 	return fmt.Sprintf("%v has %.0f requests", c.Duration, g.rate*time.Duration(c.Duration).Seconds()), nil
 }
 

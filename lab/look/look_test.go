@@ -109,6 +109,14 @@ func TestChooseLess(t *testing.T) {
 	if got, err = choose(t.Context(), e, open); err != nil || got.Concurrency != 0 || got.Duration != dyno.Duration(10*time.Second) {
 		t.Errorf("got %+v, %v, want only a longer window", got, err)
 	}
+	e.Within = dyno.Duration(46 * time.Second) // six blocks of 10 s have no room
+	if got, err = choose(t.Context(), e, open); err != nil || got.Duration != 0 {
+		t.Errorf("got %+v, %v, want no longer window", got, err)
+	}
+	e.Within = dyno.Duration(72 * time.Second)
+	if got, err = choose(t.Context(), e, open); err != nil || got.Duration != dyno.Duration(5*time.Second) {
+		t.Errorf("got %+v, %v, want a window of which six fit", got, err)
+	}
 	_, err = choose(t.Context(), plan(), (&service{each: 1, cpus: 1, fails: "it is\nbroken"}).measure)
 	if err == nil || !strings.HasSuffix(err.Error(), "GOGC=100: it is\nbroken") {
 		t.Errorf("error %v, want that of the service", err)

@@ -66,7 +66,7 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 		return fmt.Sprintf("Keep %s. %s.", base, strings.Join(losses(t, a.Choices, plain), ". "))
 	case advice.Unclear:
 		unclear, all := unclearOf(vs)
-		return fmt.Sprintf("No recommendation: %s, but may yet be worth it: %d of %d comparisons of primary metrics are unclear%s.", List(losses(t, a.Choices, plain)), unclear, all, nearest(t, vs))
+		return fmt.Sprintf("No recommendation: %s, but may yet be worth it: %d of %d comparisons of primary metrics are unclear.", List(losses(t, a.Choices, plain)), unclear, all)
 	case advice.Same:
 		return fmt.Sprintf("No setting differs from %s by more than %s in a primary metric: the choice makes no difference here.", base, dyno.Fraction(t.Negligible))
 	case advice.Untold:
@@ -350,7 +350,7 @@ func nothingShown(t *compare.Table, vs []Verdict, plain bool) string {
 			shown = fmt.Sprintf("%s: %s; no setting is shown to be better or worse in total", t.Settings[i].Setting.Label(), functions(&t.Settings[i]))
 		}
 	}
-	return fmt.Sprintf("%s%s%s.", shown, settle(t, more, (len(more)-1)/2, " half of the unclear verdicts"), nearest(t, vs))
+	return fmt.Sprintf("%s%s.", shown, settle(t, more, (len(more)-1)/2, " half of the unclear verdicts"))
 }
 
 func unclearOf(vs []Verdict) (unclear, all int) {
@@ -359,24 +359,6 @@ func unclearOf(vs []Verdict) (unclear, all int) {
 		all += len(v.Unclear) + len(v.Better) + len(v.Worse) + len(v.Same)
 	}
 	return unclear, all
-}
-
-// nearest names, of the unclear comparisons that have probably changed, the one that the
-// fewest more blocks would settle.
-func nearest(t *compare.Table, vs []Verdict) (text string) {
-	least := math.MaxInt
-	for _, v := range vs {
-		for _, name := range v.Unclear {
-			x := t.Settings[v.At].Versus[name]
-			if x.MoreBlocks <= 0 || x.MoreBlocks >= least || !(x.Lo > 1 || x.Hi < 1) || x.Lo == x.Hi {
-				continue
-			}
-			least = x.MoreBlocks
-			text = fmt.Sprintf(". Nearest to a verdict is %s of %s, probably %s [%s, %s]: %s", MetricNoun(name), v.Setting.Label(),
-				much(x.Ratio), much(x.Lo), much(x.Hi), layout.Count(least, "more block"))
-		}
-	}
-	return text
 }
 
 func plainNouns(metrics []string) string {

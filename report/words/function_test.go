@@ -34,13 +34,11 @@ func unclearTable() *compare.Table {
 	return t
 }
 
-// A function that surely changed is in the first sentence, whatever the totals say, and the
-// comparison that probably changed is named with what would settle it.
+// A function that surely changed is in the first sentence, whatever the totals say.
 func TestFunctionsComeFirst(t *testing.T) {
 	table := unclearTable()
 	nothing := Advice(table)
-	if !strings.HasPrefix(nothing, "No setting is shown to be better or worse") ||
-		!strings.Contains(nothing, "Nearest to a verdict is p99 latency of SLOW=1, probably 13% higher [3.0% higher, 24% higher]: 4 more blocks.") {
+	if !strings.HasPrefix(nothing, "No setting is shown to be better or worse") {
 		t.Errorf("%s", nothing)
 	}
 	table.Settings[1].Functions = []compare.ChangedFunction{{Metric: "cpu-sec/req", Place: compare.Place{

@@ -162,6 +162,27 @@ func TestNoWhy(t *testing.T) {
 	}
 }
 
+// What would be the cause if it were sure is named, and only if it goes the right way.
+func TestLikely(t *testing.T) {
+	likely := func(times [3]float64) (Class, string, int) {
+		rs := planted(map[string]float64{"rss-peak-B": 4})
+		for i, r := range rs { // the heap is the cause, but swings
+			for j := range r.Values {
+				if v := &r.Values[j]; v.Metric == "heap-peak-B" && i%2 == 1 {
+					v.Value = 20e6 * times[r.Trial.Block%3]
+				}
+			}
+		}
+		return Tabulate(rs, Options{}).Likely(1)
+	}
+	if class, metric, more := likely([3]float64{0.8, 6, 12}); class != ClassHeap || metric != "heap-peak-B" || more == 0 {
+		t.Errorf("%s %s, %d more blocks, want the heap, which is not sure", class, metric, more)
+	}
+	if class, metric, _ := likely([3]float64{1.2, 0.2, 0.1}); metric != "" {
+		t.Errorf("a heap that shrinks, %s %s, is no cause of a larger peak", class, metric)
+	}
+}
+
 // A share has an interval that covers what was planted, and ends at all of the change.
 func TestShareCovers(t *testing.T) {
 	const runs, blocks, want = 2000, 8, 0.8

@@ -170,7 +170,7 @@ func Of(t *compare.Table) *Advice {
 	return a
 }
 
-// loadsDiffer reports whether the settings differ in their load, and in nothing else: nobody chooses the load of a service.
+// loadsDiffer reports whether the settings differ in their load alone. Users send the load; who runs the service cannot choose it.
 func loadsDiffer(t *compare.Table) (differ bool) {
 	for _, s := range t.Settings[1:] {
 		for _, l := range s.Setting {

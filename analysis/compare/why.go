@@ -197,11 +197,11 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	return found[:min(len(found), mostCauses)]
 }
 
-// leastLikely is what a change that is not sure would have to account for, to be told.
+// leastLikely is the share of a change that a likely cause has to account for.
 const leastLikely = 0.5
 
-// Likely is the lever that accounts for most of a change of setting i that has no cause, and is not sure itself, with how many more
-// blocks may make it so; "" if there is none.
+// Likely returns a metric that may be the cause where no cause was found. Its own change is unclear; if it were sure, it would
+// account for most of a change of setting i. more is the number of blocks that may make it sure. metric is "" if there is none.
 func (t *Table) Likely(i int) (class Class, metric string, more int) {
 	s := &t.Settings[i]
 	most := leastLikely

@@ -363,7 +363,7 @@ func (g *Growth) verdict(t stats.Trend, usual float64, e ends) (Verdict, Reason)
 }
 
 // outside judges resident memory less what the runtime has mapped, and less pages of files, which the
-// kernel can take back. The rest is memory of mmap and cgo, of which the live heap tells nothing. The
+// kernel can take back. The rest is memory of mmap and cgo. The live heap does not contain it. The
 // rest is below 0 while mapped memory is not touched. To touch it is growth, too, so a leak has to end above 0.
 func (g *Growth) outside(r *dyno.Result, series func(metric string) (at, value []float64)) *Grown {
 	at, rss := g.within(series("rss-B"))

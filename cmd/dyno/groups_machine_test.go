@@ -184,7 +184,7 @@ func TestMachineContainer(t *testing.T) {
 		// The new namespace has the group of who makes it for its root: this process goes there and back.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		go_ := func(name string) {
+		enter := func(name string) {
 			for _, d := range p.dirs {
 				if err := os.WriteFile(filepath.Join(d, name, "cgroup.procs"), []byte("0"), 0); err != nil {
 					t.Fatal(err)
@@ -192,7 +192,7 @@ func TestMachineContainer(t *testing.T) {
 			}
 		}
 		home := where(t, p)
-		go_("session")
+		enter("session")
 		cmd := shell(dir, mounts+move+"exec "+limited(dir))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | 0x02000000} // CLONE_NEWCGROUP
 		var out strings.Builder

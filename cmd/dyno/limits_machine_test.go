@@ -40,19 +40,15 @@ func noGroups(t *testing.T) {
 	}
 }
 
-// subjectOf is the argument that names a plan's subject if it was built ahead.
-func subjectOf(name string) []string {
-	if path := built(name); path != "" {
-		return []string{path}
-	}
-	return nil
-}
-
 // A service that has outgrown its limit is reported as killed by the kernel, with the
 // memory that it had until then; with GOMEMLIMIT it lives.
 func TestMachineLimitMemory(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command("dyno", append([]string{"run", "-f", "../../examples/testdata/limited/dyno.yaml", "--repeat", "1", "-d", "3s", "--out", run}, subjectOf("limited")...)...)
+	args := []string{"run", "-f", "../../examples/testdata/limited/dyno.yaml", "--repeat", "1", "-d", "3s", "--out", run}
+	if path := built("limited"); path != "" {
+		args = append(args, path)
+	}
+	cmd := exec.Command("dyno", args...)
 	text, _ := cmd.CombinedOutput() // half of the trials fail
 	noGroups(t)
 	lines, err := os.ReadFile(filepath.Join(run, "results.jsonl"))
@@ -101,7 +97,7 @@ func TestMachineLimitCPU(t *testing.T) {
 	if err := examples.Extract(filepath.Join(dir, "x"), "sessions"); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("dyno", append([]string{"run", "--json", "-f", filepath.Join(dir, "x", "limits.yaml"), "-d", "1s", "-w", "300ms", "--repeat", "12", "--out", filepath.Join(dir, "run")}, subjectOf("sessions")...)...)
+	cmd := exec.Command("dyno", "run", "--json", "-f", filepath.Join(dir, "x", "limits.yaml"), "-d", "1s", "-w", "300ms", "--repeat", "12", "--out", filepath.Join(dir, "run"))
 	cmd.Env = append(os.Environ(), "GOFLAGS=")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -44,7 +44,8 @@ func noGroups(t *testing.T) {
 // memory that it had until then; with GOMEMLIMIT it lives.
 func TestMachineLimitMemory(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
-	args := []string{"run", "-f", "../../examples/testdata/limited/dyno.yaml", "--repeat", "1", "-d", "3s", "--out", run}
+	// So many requests, as emulated CPUs answer few in a time.
+	args := []string{"run", "-f", "../../examples/testdata/limited/dyno.yaml", "--repeat", "1", "-n", "500", "--out", run}
 	if path := built("limited"); path != "" {
 		args = append(args, path)
 	}

@@ -125,8 +125,7 @@ func (e *equals) add(r *ran) (wrong []string) {
 }
 
 func (b *bench) printEquals(what string, es []equals) (runs int) {
-	noise := map[string]string{"none": "no noise", "build": "builds on all CPUs beside"}[b.noise]
-	fmt.Fprintf(b.w, "\nA/A: %s; %s\n", what, noise)
+	fmt.Fprintf(b.w, "\nA/A: %s; %s\n", what, noises[b.noise])
 	lines := [][]string{{"", "", "collecting", "runs", "with a false verdict", "comparisons", "false", "gate false", "s median"}}
 	for i, e := range es {
 		runs += e.runs

@@ -4,7 +4,7 @@
 // services of which the truth is known, and services in turns beside the same ones alone.
 //
 //	go run ./turns                       all of it, some four hours
-//	go run ./turns -only stall           one part: power, aa, truth or stall
+//	go run ./turns -only stall           one part: power, aa, truth, stall or gate
 //	go run ./turns -only power -runs 1   a look
 //	go run ./turns -check                exit status 1 if a goal was missed
 //
@@ -29,7 +29,7 @@ import (
 
 const programName = "eval/turns"
 
-var parts = []string{"power", "aa", "truth", "stall"}
+var parts = []string{"power", "aa", "truth", "stall", "gate"}
 
 type options struct {
 	only, dyno, keep string
@@ -37,34 +37,36 @@ type options struct {
 	runs             int           // of each case; 0: each part's own
 	within           time.Duration // for the blocks of a run that decides itself
 	window           time.Duration // of a trial's load
-	noise            string        // none or build
+	noise            string        // none, build or bursts
 	flags            []string      // more, of dyno run in turns
 	pairs            string        // cases of power, with commas between
 	alone            bool          // power: the same alone
 	gate             int           // comparisons
+	gateLoad         string        // flags
 
 	truth truthOptions
 	stall time.Duration // of a trial's load in the part stall
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == noiseArg {
-		program.Exit(programName, noise(os.Args[2]))
+	if len(os.Args) == 4 && os.Args[1] == noiseArg {
+		program.Exit(programName, noise(os.Args[2], os.Args[3]))
 	}
 	runtime.LockOSThread() // see dynoRun
 	var o options
-	flag.StringVar(&o.only, "only", "", "one part of `power|aa|truth|stall`")
-	flag.IntVar(&o.runs, "runs", 0, "runs of each case of power (default 20), of aa in all (40), rounds of truth (3), runs of stall (2)")
+	flag.StringVar(&o.only, "only", "", "one part of `power|aa|truth|stall|gate`")
+	flag.IntVar(&o.runs, "runs", 0, "runs of each case of power (default 20), of aa in all (40), rounds of truth (3), runs of stall (2), runs of gate with a change (20)")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.DurationVar(&o.within, "within", 50*time.Second, "`time` for the blocks of a run of power and aa; a run has 60s with all it builds")
 	flag.DurationVar(&o.window, "d", time.Second, "`time` of a trial's load in power and aa")
-	flag.StringVar(&o.noise, "noise", "build", "beside aa and power's case cpu: `none|build`, builds of the standard library on all CPUs")
+	flag.StringVar(&o.noise, "noise", "build", "beside aa, gate and power's case cpu: `none|build|bursts`: builds of the standard library on all CPUs, or a neighbour that takes a third of them, as root")
 	more := flag.String("flags", "", "more `flags` of dyno run in power, aa and stall, with spaces between")
 	flag.StringVar(&o.pairs, "pairs", "cpu,cpu3,p50,p99", "`cases` of power")
 	flag.BoolVar(&o.alone, "alone", true, "power: the same launched alone, run by run, in the same time")
-	flag.IntVar(&o.gate, "gate", 300, "`comparisons` of the gate kind in aa")
+	flag.IntVar(&o.gate, "gate", 300, "`comparisons` of equals in gate, and of the gate kind in aa")
+	flag.StringVar(&o.gateLoad, "gate-load", "-c 2 -d 1s -w 200ms --repeat 15", "`flags` of a run of gate with spaces between; empty: dyno's defaults")
 	flag.StringVar(&o.truth.subjects, "subjects", "sessions,alloc,public", "of truth")
 	flag.StringVar(&o.truth.arms, "arms", "alone,turns", "of truth, the first is what the others are held against; README.md has them all")
 	flag.StringVar(&o.truth.levels, "gogc", "50,100,400", "`levels` of truth, the first the baseline")
@@ -88,8 +90,8 @@ func (o *options) wrong() error {
 	if o.only != "" && !slices.Contains(parts, o.only) {
 		return fmt.Errorf("no part %q (want one of %s)", o.only, strings.Join(parts, ", "))
 	}
-	if o.noise != "none" && o.noise != "build" {
-		return fmt.Errorf("no noise %q (want none or build)", o.noise)
+	if noises[o.noise] == "" {
+		return fmt.Errorf("no noise %q (want none, build or bursts)", o.noise)
 	}
 	for name := range strings.SplitSeq(o.pairs, ",") {
 		if !slices.ContainsFunc(pairs, func(p pair) bool { return p.name == name }) {
@@ -131,7 +133,7 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"power", b.power}, {"aa", b.falseAlarms}, {"truth", b.truths}, {"stall", b.stalls}} {
+	}{{"power", b.power}, {"aa", b.falseAlarms}, {"truth", b.truths}, {"stall", b.stalls}, {"gate", b.gates}} {
 		if o.only != "" && o.only != part.name {
 			continue
 		}
@@ -173,4 +175,4 @@ func (b *bench) judgeSides(what string, s sides) {
 }
 
 // limit is when a run of dyno that decides itself is given up.
-func (b *bench) limit() time.Duration { return 2*b.within + 2*time.Minute }
+func (b *bench) limit() time.Duration { return 2*b.within + 4*time.Minute }

@@ -19,6 +19,11 @@ import (
 
 const noiseArg = "-noise-child"
 
+// noises are the kinds, as they are printed.
+var noises = map[string]string{
+	"none": "no noise", "build": "builds on all CPUs beside", "bursts": "a neighbour takes a third of all CPUs, in bursts",
+}
+
 // makeNoise starts what b.noise says, until stop, which returns why it was none.
 func (b *bench) makeNoise(ctx context.Context) (stop func() error, err error) {
 	if b.noise == "none" {
@@ -28,7 +33,11 @@ func (b *bench) makeNoise(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, noiseArg, filepath.Join(b.temp, "noise"))
+	argv := []string{self, noiseArg, b.noise, filepath.Join(b.temp, "noise")}
+	if b.noise == "bursts" {
+		argv = append([]string{"chrt", "--fifo", "1"}, argv...) // as root
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt is not for it
 	cmd.Stderr = os.Stderr
 	parent, err := cmd.StdinPipe() // which ends with this process, however it ends
@@ -49,19 +58,27 @@ func (b *bench) makeNoise(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
-// noise is the child: it builds the standard library again and again, with a cache of its own in
-// dir, until its standard input ends. Then nothing is left of the builds and of dir.
-func noise(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+// noise is the child: it makes noise of a kind, until its standard input ends.
+func noise(kind, dir string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		defer cancel()
 		var b [1]byte
 		os.Stdin.Read(b[:])
 	}()
+	if kind == "bursts" {
+		return bursts(ctx)
+	}
+	return builds(ctx, dir)
+}
+
+// builds builds the standard library again and again, with a cache of its own in dir. Nothing is left of the builds and of
+// dir.
+func builds(ctx context.Context, dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	runtime.LockOSThread() // a build ends with the thread that started it
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, "go", "build", "-a", "std")

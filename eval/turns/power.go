@@ -86,9 +86,9 @@ func (b *bench) power(ctx context.Context) error {
 
 func (b *bench) powerOf(ctx context.Context, p pair) error {
 	runs := b.times(20)
-	noise := "no noise"
-	if !p.quiet && b.noise == "build" {
-		noise = "builds on all CPUs beside"
+	noise := noises["none"]
+	if !p.quiet && b.noise != "none" {
+		noise = noises[b.noise]
 		stop, err := b.makeNoise(ctx)
 		if err != nil {
 			return err

@@ -63,6 +63,39 @@ func TestOpenLoadTellsOfAStall(t *testing.T) {
 	})
 }
 
+// A service that is stopped for 15 s of 60 holds up a quarter of the requests, by up to 15 s each. With a connection for each, the
+// percentiles are those of the stop, whatever the generator does meanwhile: of 6,000 requests 600 wait longer than 9 s, and 60
+// longer than 14.4 s.
+func TestStoppedService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		rec, err := runFake(t.Context(), dyno.Load{Concurrency: 2000, Rate: dyno.PerSecond(100), Duration: seconds(60)}, Options{},
+			func(ctx context.Context, r *http1.Request) (int, error) {
+				if at := time.Since(start); at >= 20*time.Second && at < 35*time.Second {
+					time.Sleep(35*time.Second - at)
+				}
+				time.Sleep(time.Millisecond)
+				return 200, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			what      string
+			got, want time.Duration
+		}{
+			{"p50", rec.Latency.Quantile(0.5), time.Millisecond},
+			{"p90", rec.Latency.Quantile(0.9), 9 * time.Second},
+			{"p99", rec.Latency.Quantile(0.99), 14400 * time.Millisecond},
+			{"mean", time.Duration(rec.Latency.Mean() * float64(time.Second)), 1876 * time.Millisecond},
+		} {
+			if off := math.Abs(c.got.Seconds()/c.want.Seconds() - 1); off > 0.01 {
+				t.Errorf("%s is %v, want %v", c.what, c.got, c.want)
+			}
+		}
+	})
+}
+
 func TestOpenLoadBehindItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// One connection serves 1/s; 200 are due in 2 s, and 3 s are left to

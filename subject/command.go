@@ -48,22 +48,31 @@ type commandError struct {
 
 const errorLines = 40 // of a command's stderr in an error
 
+const (
+	removedDebug = "remove that line, which this Go no longer takes, or compare versions before it"
+	unknownDebug = "remove that line, which this Go does not know"
+)
+
+// cures are looked for in the order given; case does not matter.
 var cures = []struct{ message, cure string }{
 	{"missing go.sum entry", "go mod tidy"},
 	{"updates to go.mod needed", "go mod tidy"},
 	{"no required module provides package", "go mod tidy"},
 	{"inconsistent vendoring", "go mod vendor"},
 	{"GOTOOLCHAIN=local)", "GOTOOLCHAIN=auto, or a newer Go"},
-	{"removed GODEBUG", "remove that line, which this Go no longer takes, or compare versions before it"},
-	{"unknown //go:debug", "remove that line, which this Go does not know"},
+	{"removed godebug", removedDebug},
+	{"removed //go:debug", removedDebug},
+	{"unknown godebug", unknownDebug}, // the go command's errors are of CheckGodebug in cmd/go/internal/modload
+	{"unknown //go:debug", unknownDebug},
 	{"C compiler", "CGO_ENABLED=0, or install a C compiler"},
 	{"dubious ownership", "git config --global --add safe.directory DIR"},
 }
 
 func (e *commandError) Error() string {
 	s := strings.Join(e.args, " ") + ": " + e.status
+	said := strings.ToLower(e.stderr)
 	for _, c := range cures {
-		if strings.Contains(e.stderr, c.message) {
+		if strings.Contains(said, strings.ToLower(c.message)) {
 			s += " (consider: " + c.cure + ")"
 			break
 		}

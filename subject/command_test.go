@@ -58,3 +58,21 @@ func number(t *testing.T, b []byte) int {
 	}
 	return n
 }
+
+// Each message of a go command that somebody met has its cure, and the line that the command names stays.
+func TestCures(t *testing.T) {
+	for _, c := range []struct{ stderr, cure string }{
+		{"go: error loading go.mod:\ngo.mod:5: use of removed godebug \"x509sha1\", see https://go.dev/doc/godebug#go-124", "compare versions before it"},
+		{"main.go:1:1: invalid //go:debug: use of removed //go:debug setting \"x509sha1\", see https://go.dev/doc/godebug#go-124", "compare versions before it"},
+		{"go: error loading go.mod:\ngo.mod:6: unknown godebug \"nonsense\"", "this Go does not know"},
+		{"./main.go:1:1: invalid //go:debug: unknown //go:debug setting \"nonsense\"", "this Go does not know"},
+		{"go: go.mod requires go >= 1.27 (running go 1.26.8; GOTOOLCHAIN=local)", "GOTOOLCHAIN=auto"},
+		{"main.go:4:2: missing go.sum entry for module", "go mod tidy"},
+	} {
+		got := (&commandError{[]string{"go", "build"}, "exit status 1", c.stderr}).Error()
+		first, rest, _ := strings.Cut(got, "\n")
+		if !strings.Contains(first, "(consider: ") || !strings.Contains(first, c.cure) || rest != c.stderr {
+			t.Errorf("%s\nhas the error\n%s\nwithout the cure %q", c.stderr, got, c.cure)
+		}
+	}
+}

@@ -85,6 +85,27 @@ func TestBenchstatApart(t *testing.T) {
 	}
 }
 
+// Lines may have one unit only, and an odd one. Times are scaled as seconds, and more MB/s are better.
+func TestOddUnits(t *testing.T) {
+	text := func(speed, ns float64) string {
+		return strings.Repeat(fmt.Sprintf("BenchmarkFoo 1000 %v MB/s\nBenchmarkTemplate 1 %v user-ns/op\n", speed, ns), 6)
+	}
+	tables, err := Compare(benchFiles(text(12.34, 448000000), text(24.68, 224000000)), Options{})
+	if err != nil || len(tables.Notes) > 0 {
+		t.Fatal(err, tables.Notes)
+	}
+	got := map[string]Cell{}
+	for _, x := range tables.Tables {
+		got[x.Unit] = *x.Rows[0].Cells[1]
+	}
+	for unit, want := range map[string]struct{ center, ratio float64 }{"B/s": {24.68e6, 2}, "user-sec/op": {0.224, 0.5}} {
+		c, ok := got[unit]
+		if !ok || math.Abs(c.Center/want.center-1) > 1e-9 || math.Abs(c.Versus.Ratio-want.ratio) > 1e-9 || !c.Versus.Changed() {
+			t.Errorf("%s: %+v in %v", unit, c, got)
+		}
+	}
+}
+
 func TestBenchstatMistakes(t *testing.T) {
 	for _, c := range []struct {
 		o    Options

@@ -108,13 +108,14 @@ var layers = map[string][]string{
 	"examples":             {},
 	"cmd/dyno/github":      {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":        {"."},
-	"cmd/dyno/remote":      {".", "cmd/dyno/progress", "lab", "lab/cluster", "lab/cluster/agent", "lab/cluster/kube", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"cmd/dyno/progress":    {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "capacity", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/progress", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "unwrap", "web"},
+	"cmd/dyno/remote":      {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
+	"campaign":             {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/look", "lab/otlp", "lab/planted", "plan/flags", "report", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "store", "subject", "subject/awake", "subject/guard", "tune"},
+	"campaign/progress":    {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
+	"cmd/dyno":             {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "analysis/profiles", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/gobench", "lab/look", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/knee", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune", "unwrap", "web"},
 }
 
 // acting are the rooms whose packages may start goroutines.
-var acting = []string{"lab", "load", "subject", "findings", "web", "cmd"}
+var acting = []string{"lab", "load", "subject", "campaign", "findings", "web", "cmd"}
 
 // program reports whether a package is a program of its own, which belongs to
 // no layer: an example subject, the source that is injected into subjects, or a load.
@@ -191,7 +192,7 @@ var larger = map[string]struct {
 	why          string
 }{
 	".":        {25, 4100, "the vocabulary of plans, which all others share"},
-	"cmd/dyno": {30, 5500, "one file for each subcommand"},
+	"cmd/dyno": {30, 4600, "one file for each subcommand"},
 	"lab":      {20, 3100, "a trial from launch to result, alone and beside others"},
 }
 

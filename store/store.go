@@ -113,14 +113,24 @@ type Dir struct {
 	unproven error             // why run.json was not written by this user's dyno, nil if it was
 }
 
-// Create makes a run directory at path, which must be missing or empty, and writes
-// run.json.
-func Create(path string, run Run) (*Dir, error) {
+// Free is why nothing can be created at path, which must be missing or empty, or nil. An empty path is free.
+func Free(path string) error {
+	if path == "" {
+		return nil
+	}
 	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
-		return nil, fmt.Errorf("run directory %s: %w (consider: --resume %s, or another --out)", path, ErrExists, path)
+		return fmt.Errorf("run directory %s: %w (consider: --resume %s, or another --out)", path, ErrExists, path)
 	}
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("run directory %s: it is not empty and holds no run (consider: another --out)", path)
+		return fmt.Errorf("directory %s is not empty (consider: another --out)", path)
+	}
+	return nil
+}
+
+// Create makes a run directory at path, which must be free, and writes run.json.
+func Create(path string, run Run) (*Dir, error) {
+	if err := Free(path); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)

@@ -143,3 +143,8 @@ func Cases(e *dyno.Experiment, live float64) (cases []Case) {
 	larger(Live50, 0.5)
 	return cases
 }
+
+// PGO is a build with the CPU profile in a file.
+func PGO(path string) dyno.Setting {
+	return dyno.Setting{{Factor: "build", Value: "-pgo=" + path}}
+}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
@@ -61,11 +62,11 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	case len(e.Levels()) > 1:
 		return flags.Mistakef("--baseline is compared with one setting, not %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
 	}
-	commit, err := tool(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	commit, err := campaign.Tool(cmd.Context(), e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return flags.Mistakef("--baseline: no revision %s in %s", rev, e.Subject.Dir)
 	}
-	file := cacheFile(o.cache, e, goVersion(cmd.Context(), e.Subject.Dir), commit)
+	file := cacheFile(o.cache, e, campaign.GoVersion(cmd.Context(), e.Subject.Dir), commit)
 	if exists(file) {
 		o.baseline = file
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/analysis/pitfall"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/store"
@@ -62,8 +62,8 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if err := o.out.check(cmd, e); err != nil {
 		return err
 	}
-	if !empty(o.out.dir) { // found before an hour of measuring
-		return fmt.Errorf("run directory %s is not empty (consider: another --out)", o.out.dir)
+	if err := store.Free(o.out.dir); err != nil { // found before an hour of measuring
+		return err
 	}
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
 		e.Bench.Blocks = aloneBlocks
@@ -82,7 +82,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if o.cache != "" && err == nil {
 		err = fillCache(o.cache, dir)
 	}
-	err = o.out.conclude(cmd, dir, err)
+	err = o.out.conclude(cmd, campaignOf(cmd), dir, err)
 	if !reported(err) && !errors.Is(err, errInterrupted) {
 		return err
 	}
@@ -102,7 +102,7 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		if dir != nil {
 			return nil
 		}
-		if dir, err = o.out.create(e); err == nil && o.baseline != "" {
+		if dir, err = campaignOf(cmd).Create(o.out.runOf(e)); err == nil && o.baseline != "" {
 			err = keepBaseline(dir, o.baseline)
 		}
 		return err
@@ -146,12 +146,6 @@ func measureBench(cmd *cobra.Command, hands *benchHands, e *dyno.Experiment, o *
 		return dir, err
 	}
 	return dir, findings.KeepSources(dir, t, dir.Results(), measured.Locate)
-}
-
-// goVersion is that of the go command in a directory, whose go.mod may want another.
-func goVersion(ctx context.Context, dir string) string {
-	version, _ := tool(ctx, dir, "go", "env", "GOVERSION")
-	return version
 }
 
 // profiledMost bounds the time: a benchmark takes six seconds of each setting.

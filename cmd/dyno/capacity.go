@@ -1,16 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/knee"
 )
 
 type capacityFlags struct {
@@ -25,13 +30,10 @@ type capacityFlags struct {
 
 // Defaults of a search.
 const (
-	defaultFrom    = "100/s"
-	searchTime     = 3 * time.Minute   // of a setting
-	longSearch     = 290 * time.Second // of one whose requests are few, or slow: with its build, 5 minutes
-	leastSearch    = 20 * time.Second
-	shortWarmup    = dyno.Duration(500 * time.Millisecond)
-	leastPatience  = dyno.Duration(2 * time.Second)
-	patienceLimits = 10
+	defaultFrom = "100/s"
+	searchTime  = 3 * time.Minute   // of a setting
+	longSearch  = 290 * time.Second // of one whose requests are few, or slow: with its build, 5 minutes
+	leastSearch = 20 * time.Second
 )
 
 func newCapacity() *cobra.Command {
@@ -73,13 +75,14 @@ requests of all its steps.`,
 			if err != nil {
 				return err
 			}
-			if err := p.Check(s.plan, lab.Check); err != nil {
+			if err := p.Check(s.Plan, lab.Check); err != nil {
 				return err
 			}
 			if o.print {
 				return s.printPlan()
 			}
-			return s.search()
+			r, err := s.Run(cmd.Context())
+			return s.printReport(r, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -109,6 +112,13 @@ var ofOneRate = []string{"rate", "duration", "requests", "repeat"}
 // ofBeside are those of blocks, which windows are not.
 var ofBeside = []string{"alone", "turn", "relink"}
 
+// A search is one as flags ask for it.
+type search struct {
+	campaign.Search
+	cmd   *cobra.Command
+	flags *capacityFlags
+}
+
 // newSearch checks what is asked for.
 func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*search, error) {
 	for _, name := range ofOneRate {
@@ -130,8 +140,8 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 		}
 		loadOnly(cmd, e)
 	}
-	s := &search{cmd: cmd, flags: o, settings: e.Levels()}
-	for _, setting := range s.settings {
+	s := &search{cmd: cmd, flags: o, Search: campaign.Search{Campaign: campaignOf(cmd), Settings: e.Levels(), Path: o.dir}}
+	for _, setting := range s.Settings {
 		for _, l := range setting {
 			if l.Factor == "load.rate" {
 				return nil, flags.Mistakef("load.rate varies, but capacity looks for the rate (consider: --from)")
@@ -141,7 +151,7 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if err := s.objectives(e); err != nil {
 		return nil, err
 	}
-	p := &s.problem
+	p := &s.Problem
 	if e.Load.Replay != "" {
 		return nil, flags.Mistakef("capacity looks for a rate, and a recording has times of its own (consider: dyno run --vary load.speed=1,2,4)")
 	}
@@ -161,7 +171,7 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	}
 	p.Within, p.Longer, p.Seed = searchTime, longSearch, e.Rand(0).Uint64()
 	if e.Within > 0 {
-		p.Within, p.Longer = time.Duration(e.Within)/time.Duration(len(s.settings)), 0
+		p.Within, p.Longer = time.Duration(e.Within)/time.Duration(len(s.Settings)), 0
 	}
 	if p.Within < leastSearch {
 		return nil, flags.Mistakef("--within leaves %v for each setting, too short for a search (want at least %v)", dyno.Duration(p.Within), dyno.Duration(leastSearch))
@@ -169,21 +179,21 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 	if want := p.LeastWithin(); p.Within < want {
 		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
 	}
-	s.negligible = float64(*e.Resolved().Negligible)
+	s.Negligible = float64(*e.Resolved().Negligible)
 	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") {
-		s.notes = append(s.notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
+		s.Notes = append(s.Notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
 		e.Load.Concurrency = 0
 	}
 	if e.Awake != nil && *e.Awake {
-		s.notes = append(s.notes, dyno.KeptAwake("as asked"))
+		s.Notes = append(s.Notes, dyno.KeptAwake("as asked"))
 	}
-	s.plan = s.common(e)
+	s.Plan = p.Plan(e)
 	return s, nil
 }
 
 // objectives are those of --slo, or the plan's thresholds that are some.
 func (s *search) objectives(e *dyno.Experiment) error {
-	p := &s.problem
+	p := &s.Problem
 	for _, text := range s.flags.slo {
 		o, err := dyno.ParseObjective(text)
 		if err != nil {
@@ -197,7 +207,7 @@ func (s *search) objectives(e *dyno.Experiment) error {
 	for _, t := range e.Thresholds {
 		o, err := dyno.ParseObjective(t.String())
 		if err != nil {
-			s.notes = append(s.notes, fmt.Sprintf("the plan's threshold %q is left out, as it is no objective", t))
+			s.Notes = append(s.Notes, fmt.Sprintf("the plan's threshold %q is left out, as it is no objective", t))
 			continue
 		}
 		p.Objectives = append(p.Objectives, o)
@@ -226,46 +236,32 @@ func (s *search) rate(name, text string, plan dyno.Rate, otherwise string) (floa
 	return r[0].From, nil
 }
 
-// common is the plan of every window, but for its rate and length.
-func (s *search) common(e *dyno.Experiment) *dyno.Experiment {
-	p := *e
-	p.More, p.Repeats, p.Within, p.Slice, p.Alone = nil, 1, 0, 0, true
-	p.Profile, p.ProfileRepeats, p.Trace, p.Memory, p.Thresholds = nil, 0, 0, new(bool), nil
-	p.Load.Rate, p.Load.Requests, p.Load.RequestsPerClient, p.Load.Idle = dyno.PerSecond(s.problem.From), 0, 0, 0
-	p.Load.Duration = dyno.Duration(time.Second)
-	all := dyno.Fraction(1) // what fails is counted, not refused
-	p.Load.MaxFailures = &all
-	if p.Load.Arrival == "" {
-		p.Load.Arrival = "poisson"
+// printReport prints what a search found. failed is why it did not come to its end.
+func (s *search) printReport(r *knee.Report, failed error) error {
+	if r == nil {
+		return failed
 	}
-	if p.Load.Warmup == 0 {
-		p.Load.Warmup = shortWarmup
+	w := s.cmd.OutOrStdout()
+	if s.flags.form() == "json" {
+		return errors.Join(failed, report.JSON(w, r.Document()))
 	}
-	if p.Load.KeepRequests == "" {
-		p.Load.KeepRequests = "none"
-	}
-	longest := time.Duration(0)
-	for _, o := range s.problem.Objectives {
-		longest = max(longest, o.Limit)
-	}
-	if p.Load.Timeout == 0 && longest > 0 { // so that an overloaded service is left alone soon
-		p.Load.Timeout = max(leastPatience, dyno.Duration(patienceLimits*longest))
-	}
-	return &p
+	r.Dir = fromHere(r.Dir)
+	_, err := io.WriteString(w, knee.Text(r, lookOf(w)))
+	return errors.Join(failed, err)
 }
 
 // printPlan says what would be measured.
 func (s *search) printPlan() error {
-	text, err := findings.PlanText(s.plan)
+	text, err := findings.PlanText(s.Plan)
 	if err != nil {
 		return err
 	}
-	w, p := s.cmd.OutOrStdout(), &s.problem
+	w, p := s.cmd.OutOrStdout(), &s.Problem
 	for _, o := range p.Objectives {
 		fmt.Fprintf(w, "objective: %s, so %s of the requests may be beyond\n", o, dyno.Fraction(o.Share))
 	}
 	fmt.Fprintf(w, "first rate: %g/s; then by what was measured, until the interval is ±%s\n", p.From, dyno.Fraction(p.Precision))
-	fmt.Fprintf(w, "settings: %d, at most %v for each\n", len(s.settings), dyno.Duration(p.Within))
+	fmt.Fprintf(w, "settings: %d, at most %v for each\n", len(s.Settings), dyno.Duration(p.Within))
 	_, err = fmt.Fprintf(w, "\nthe plan of a window, but for its rate and length:\n\n%s", text)
 	return err
 }

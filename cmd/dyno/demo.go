@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +18,13 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/subject"
 )
 
 const firstDemo = "sessions"
@@ -115,15 +114,10 @@ func demoFolder(path, name string) (string, error) {
 			return "", err
 		}
 	}
-	if !empty(path) {
-		return "", fmt.Errorf("directory %s is not empty (consider: another --out)", path)
+	if err := store.Free(path); err != nil {
+		return "", err
 	}
 	return filepath.Abs(path)
-}
-
-func empty(dir string) bool {
-	entries, _ := os.ReadDir(dir)
-	return len(entries) == 0
 }
 
 func demoPlan(cmd *cobra.Command, file, folder, which string, s *examples.Study, o *outFlags) error {
@@ -172,12 +166,12 @@ func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s 
 	program := filepath.Join(path, "benchmark.test")
 	defer os.Remove(program)
 	fmt.Fprintf(cmd.ErrOrStderr(), "benchmarks %s\n", b.Plan)
-	if _, err := tool(cmd.Context(), source, "go", "test", "-c", "-o", program, "."); err != nil {
+	if _, err := campaign.Tool(cmd.Context(), source, "go", "test", "-c", "-o", program, "."); err != nil {
 		return err
 	}
 	var results strings.Builder
 	for range cmp.Or(b.Count, dyno.DefaultRepeats) {
-		text, err := tool(cmd.Context(), source, program, "-test.run=^$", "-test.benchmem", "-test.bench="+b.Bench, "-test.benchtime="+cmp.Or(b.Time, "100ms"))
+		text, err := campaign.Tool(cmd.Context(), source, program, "-test.run=^$", "-test.benchmem", "-test.bench="+b.Bench, "-test.benchtime="+cmp.Or(b.Time, "100ms"))
 		if err != nil {
 			return err
 		}
@@ -191,20 +185,6 @@ func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s 
 		errs = append(errs, o.printTable(cmd, t), printStudy(cmd.OutOrStdout(), s, b.Plan+"/"+t.Name, t, o))
 	}
 	return errors.Join(errs...)
-}
-
-// tool returns what a program prints, without the space around it. Whatever ends dyno
-// ends the program.
-func tool(ctx context.Context, dir string, argv ...string) (string, error) {
-	var stdout, stderr strings.Builder
-	status, err := subject.RunTool(ctx, argv, nil, dir, &stdout, &stderr)
-	if err == nil && status != "exit status 0" {
-		err = errors.New(status)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(argv, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(stdout.String()), nil
 }
 
 // benchTables takes sub-benchmarks for settings and rounds for blocks.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/spf13/cobra"
 )
@@ -65,7 +66,7 @@ func mainPackage(ctx context.Context, args []string) (string, error) {
 			pattern = "./" + pattern
 		}
 	}
-	out, err := tool(ctx, "", "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, pattern)
+	out, err := campaign.Tool(ctx, "", "go", "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, pattern)
 	if err != nil {
 		return "", fmt.Errorf("find a main package: %w", err)
 	}

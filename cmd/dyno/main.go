@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/cmd/dyno/help"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject/awake"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/otlp"
 	"github.com/dynolab/dyno/plan/flags"
@@ -32,9 +32,6 @@ type outFlags struct {
 	steps     bool        // the result goes to the summary of GitHub's step too
 	otlp      otlp.Target // where live metrics go
 	more      int         // blocks that are added to a run
-	looked    string      // what was chosen of the load
-
-	enough func(block int) bool // ends a run that decides itself how many blocks it takes; nil means that its primary verdicts do
 }
 
 func (o *outFlags) flags(fs *pflag.FlagSet, otherwise string) {

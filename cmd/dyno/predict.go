@@ -12,7 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/gcmodel"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"

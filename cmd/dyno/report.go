@@ -77,18 +77,12 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	dir, err := store.Read(path)
 	if err == nil {
-		noteLosses(cmd, dir)
+		campaignOf(cmd).NoteLosses(dir)
 	}
 	return dir, err
 }
 
 // noteLosses says what was wrong with a run directory when it was opened.
-func noteLosses(cmd *cobra.Command, dir *store.Dir) {
-	for _, text := range dir.Notes() {
-		notef(cmd, "%s", text)
-	}
-}
-
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil

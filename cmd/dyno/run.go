@@ -13,8 +13,8 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/certify"
 	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
-	"github.com/dynolab/dyno/cmd/dyno/remote"
+	"github.com/dynolab/dyno/campaign"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/look"
@@ -135,7 +135,7 @@ func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*d
 			e.Load.Duration = e.Trial(e.Levels()[0]).Load.Duration
 		}
 		var seen []certify.Limit
-		e.Primary, seen = findings.Robust(e, thisHost(e))
+		e.Primary, seen = findings.Robust(e, campaign.ThisHost(e))
 		notef(cmd, "%s", words.Robust(seen))
 	}
 	return e, err
@@ -192,7 +192,7 @@ func sayWhere(cmd *cobra.Command, dir, next string) {
 	if next != "" {
 		next = fmt.Sprintf(" (consider: %s %s)", self(), next)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s%s\n", dir, filepath.Join(dir, pageFile), next)
+	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s%s\n", dir, filepath.Join(dir, campaign.PageFile), next)
 }
 
 // noteDirty says that what is not committed is in no revision that is compared.
@@ -209,7 +209,7 @@ func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
 	if !revised || working {
 		return
 	}
-	if changes, _ := tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
+	if changes, _ := campaign.Tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
 		notef(cmd, "no revision has your uncommitted changes (consider: --vary rev=HEAD,.)")
 	}
 }
@@ -251,7 +251,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		defer dir.Close()
 		guard.Collect() // as a start that measures does
 		notef(cmd, "nothing is left to do")
-		return o.conclude(cmd, dir, nil)
+		return o.conclude(cmd, campaignOf(cmd), dir, nil)
 	}
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured again, as those of two processes cannot be compared")
@@ -267,7 +267,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	remote.Stay(e, dir.Results())
+	campaign.Stay(e, dir.Results())
 	return measureInto(cmd, e, o, dir)
 }
 

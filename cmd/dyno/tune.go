@@ -16,9 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/campaign"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tuned"
 	"github.com/dynolab/dyno/tune"
 )
@@ -86,7 +90,8 @@ GOEXPERIMENT=nogreenteagc.`,
 			if o.print {
 				return t.printPlan()
 			}
-			return t.tune()
+			r, err := t.Run(cmd.Context())
+			return t.printReport(r, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -117,6 +122,14 @@ GOEXPERIMENT=nogreenteagc.`,
 // ofOneRun are flags that tune has only to say that it decides what they say.
 var ofOneRun = []string{"repeat", "within"}
 
+// A tuner is a tuning as flags ask for it.
+type tuner struct {
+	campaign.Tuning
+	cmd      *cobra.Command
+	flags    *tuneFlags
+	baseline dyno.Setting // today's as the plan has it
+}
+
 // newTuner checks what is asked for.
 func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, error) {
 	for _, name := range ofOneRun {
@@ -134,8 +147,9 @@ func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, err
 	case o.total < leastTotal:
 		return nil, flags.Mistakef("--total %v is too short for a tuning (want at least %v)", dyno.Duration(o.total), dyno.Duration(leastTotal))
 	}
-	t := &tuner{cmd: cmd, flags: o, plan: tune.Common(e), baseline: e.Levels()[0]}
-	t.Schedule = tune.Schedule{Total: o.total, Headroom: o.headroom}
+	t := &tuner{cmd: cmd, flags: o, baseline: e.Levels()[0], Tuning: campaign.Tuning{
+		Campaign: campaignOf(cmd), Common: tune.Common(e), Dir: o.dir, Schedule: tune.Schedule{Total: o.total, Headroom: o.headroom},
+	}}
 	if err := t.pose(e); err != nil {
 		return nil, err
 	}
@@ -144,7 +158,7 @@ func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, err
 
 // pose makes the problem of plan and flags.
 func (t *tuner) pose(e *dyno.Experiment) error {
-	o, p := t.flags, &t.problem
+	o, p := t.flags, &t.Problem
 	var err error
 	p.Others = e.MetricNames()
 	if p.Goal, err = tune.ParseGoal(o.goal, p.Others); err != nil {
@@ -199,7 +213,7 @@ func (t *tuner) reserved(limit dyno.Size) (float64, error) {
 
 // today spells what the collector is told today: by the plan, or by dyno's own environment, which the service has, too.
 func (t *tuner) today(env map[string]string) error {
-	p, told := &t.problem, map[string]string{}
+	p, told := &t.Problem, map[string]string{}
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		told[name] = cmp.Or(env[name], os.Getenv(name))
 	}
@@ -220,7 +234,7 @@ func (t *tuner) today(env map[string]string) error {
 // extras reads --try.
 func (t *tuner) extras(trial dyno.Trial) error {
 	add := func(axis, factor, value string) {
-		t.problem.Try = append(t.problem.Try, tune.Extra{Axis: axis, Levels: dyno.Setting{{Factor: factor, Value: value}}})
+		t.Problem.Try = append(t.Problem.Try, tune.Extra{Axis: axis, Levels: dyno.Setting{{Factor: factor, Value: value}}})
 	}
 	for _, text := range t.flags.try {
 		name, value, given := strings.Cut(text, "=")
@@ -229,8 +243,8 @@ func (t *tuner) extras(trial dyno.Trial) error {
 			if !trial.Subject.Source() {
 				return flags.Mistakef("--try pgo builds the service, but %s is already built (consider: its package)", &trial.Subject)
 			}
-			t.pgo = true
-			t.problem.Try = append(t.problem.Try, tune.Extra{Axis: "pgo", Levels: pgoLevels("/")}) // the profile is not yet there
+			t.PGO = true
+			t.Problem.Try = append(t.Problem.Try, tune.Extra{Axis: "pgo", Levels: tune.PGO("/")}) // the profile is not yet there
 		case text == "GOMAXPROCS":
 			for _, n := range tune.Procs(trial.Subject.Env["GOMAXPROCS"], runtime.NumCPU(), trial.Limits.CPU) {
 				add(text, text, strconv.Itoa(n))
@@ -241,14 +255,66 @@ func (t *tuner) extras(trial dyno.Trial) error {
 			add(name, name, value)
 		}
 	}
-	for _, x := range t.problem.Try {
-		e := *t.plan
-		e.Settings = []dyno.Setting{t.problem.Today, tune.With(t.problem.Today, x.Levels...)}
+	for _, x := range t.Problem.Try {
+		e := *t.Common
+		e.Settings = []dyno.Setting{t.Problem.Today, tune.With(t.Problem.Today, x.Levels...)}
 		if err := lab.Check(&e); err != nil {
 			return flags.Mistakef("--try: %w", err)
 		}
 	}
 	return nil
+}
+
+// printReport prints what a tuning found. failed is why it did not come to its end.
+func (t *tuner) printReport(r *tuned.Report, failed error) error {
+	if r == nil {
+		return failed
+	}
+	w := t.cmd.OutOrStdout()
+	if t.flags.form() == "json" {
+		return errors.Join(failed, report.JSON(w, r.Document()))
+	}
+	r.Dir = fromHere(r.Dir)
+	_, err := io.WriteString(w, tuned.Text(r, lookOf(w)))
+	if r.Interrupted {
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not finish; its results so far are in %s\n", r.Dir)
+	}
+	return errors.Join(failed, err)
+}
+
+// fromHere is a path relative to the working directory, if it lies below that.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(here, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}
+
+// printPlan says what would be measured.
+func (t *tuner) printPlan() error {
+	w := t.cmd.OutOrStdout()
+	e := t.Plan(t.Common, &t.Problem, tune.StageToday, []dyno.Setting{t.Problem.Today})
+	text, err := findings.PlanText(e)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, tuned.Planned(t.Problem))
+	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.Most(s).Round(time.Second)) }
+	fmt.Fprintf(w, "%s: today's setting, %d launches, at most %v\n", tuned.Dirs[tune.StageToday], cmp.Or(e.Repeats, 1), share(tune.StageToday))
+	fmt.Fprintf(w, "%s: today's and %s side by side, at most %v\n", tuned.Dirs[tune.StageCandidates],
+		layout.Count(t.Problem.Most+len(t.Problem.Try), "other"), share(tune.StageCandidates))
+	t.Spent = t.Most(tune.StageToday) + t.Most(tune.StageCandidates)
+	fmt.Fprintf(w, "%s: if the results suggest another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
+	if t.flags.headroom {
+		t.Spent += t.Most(tune.StageMore)
+		fmt.Fprintf(w, "%s: half and double the load, larger live heaps, at most %v\n", tuned.Dirs[tune.StageHeadroom], share(tune.StageHeadroom))
+	}
+	_, err = fmt.Fprintf(w, "\nthe plan of the first stage:\n\n%s", text)
+	return err
 }
 
 // printPatch prints a patch of a tuning that is over.

@@ -2,21 +2,17 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"net/url"
 	"os"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/lab/watched"
 	"github.com/dynolab/dyno/plan"
@@ -234,37 +230,23 @@ func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
 	e.Load.Idle = 0 // in which it would not end when it is told to
 }
 
-// watchInto ends the trial's window at Ctrl-C, not the trial.
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
 	if err := o.check(cmd, e); err != nil {
 		return err
 	}
-	hands, release, err := lab.Open("")
-	if err != nil {
+	c := campaignOf(cmd)
+	dir, err := c.Watch(cmd.Context(), o.runOf(e), w)
+	if dir == nil {
 		return err
 	}
-	dir, err := o.create(e)
-	if err != nil {
-		return errors.Join(err, release())
-	}
 	defer dir.Close()
-	live := progress.NewWatch(cmd.ErrOrStderr(), time.Duration(e.Probes.Every.Or(dyno.DefaultEvery)))
-	w.End = cmd.Context().Done()
-	hands = hands.Watching(w)
-	hands.Dir, hands.Watch, hands.Live = dir.TrialDir, live.Begin, live.Sample
-	defer o.otlp.Follow(hands, e, version(), live.Note)()
-	if !e.Load.None {
-		hands.Keep = dir.WriteRequests
-	}
-	err = hands.Run(context.WithoutCancel(cmd.Context()), e, dir.Add)
-	live.Close()
-	err = o.conclude(cmd, dir, errors.Join(err, release()))
+	err = o.conclude(cmd, c, dir, err)
 	if !reported(err) {
 		return err
 	}
 	if before, after := dir.TrialFile(1, "heap-before.pb.gz"), dir.TrialFile(1, "heap-after.pb.gz"); exists(before) && exists(after) {
 		notef(cmd, "the heap profiles show what the heap kept meanwhile (consider: go tool pprof -top -sample_index=inuse_space -diff_base %s %s)", before, after)
 	}
-	sayWhere(cmd, o.dir, "")
+	sayWhere(cmd, dir.Path, "")
 	return err
 }

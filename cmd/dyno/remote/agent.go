@@ -1,3 +1,4 @@
+// Package remote has the commands that bring programs to other machines: agents and images.
 package remote
 
 import (
@@ -14,9 +15,6 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 )
 
-// tokenName is the environment variable with the token that agents and their coordinator share.
-const tokenName = "DYNO_TOKEN"
-
 // NewAgent is the command dyno agent of a version of dyno.
 func NewAgent(version string) *cobra.Command {
 	var listen, name, trust string
@@ -31,7 +29,7 @@ load for it, so that one machine need not be both the service's and its load's:
     load machines:      dyno agent --listen :7761
     service's machine:  dyno run ./cmd/server --on 10.0.0.7:7761,10.0.0.8:7761 …
 
-Both sides need one token, in the environment variable ` + tokenName + `. Without it, agent
+Both sides need one token, in the environment variable ` + wire.TokenName + `. Without it, agent
 makes a token and prints it. The token proves each side to the other and encrypts
 what they say. All have to run the same version of dyno.
 
@@ -64,10 +62,10 @@ histograms add up, so that percentiles are those of all requests.`,
 }
 
 func agentKey(cmd *cobra.Command, trust string) (*wire.Key, error) {
-	token := os.Getenv(tokenName)
+	token := os.Getenv(wire.TokenName)
 	switch {
 	case trust != "" && token != "":
-		return nil, flags.Mistakef("--trust and %s are both given (want one)", tokenName)
+		return nil, flags.Mistakef("--trust and %s are both given (want one)", wire.TokenName)
 	case trust != "":
 		own, err := wire.NewKey()
 		if err != nil {
@@ -76,7 +74,7 @@ func agentKey(cmd *cobra.Command, trust string) (*wire.Key, error) {
 		return own.Trusting(trust)
 	case token == "":
 		token = rand.Text()
-		fmt.Fprintf(cmd.ErrOrStderr(), "token of this agent, for its coordinator and for other agents:\n    export %s=%s\n", tokenName, token)
+		fmt.Fprintf(cmd.ErrOrStderr(), "token of this agent, for its coordinator and for other agents:\n    export %s=%s\n", wire.TokenName, token)
 	}
 	return wire.TokenKey(token)
 }

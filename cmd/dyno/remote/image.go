@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/cmd/dyno/progress"
+	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/subject"
 	"github.com/dynolab/dyno/subject/image"

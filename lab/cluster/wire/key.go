@@ -30,6 +30,9 @@ const leastToken = 16
 // rounds make each guess cost some 100 ms (OWASP, Password Storage Cheat Sheet).
 const rounds = 600_000
 
+// TokenName is the environment variable with the token that agents and their coordinator share.
+const TokenName = "DYNO_TOKEN"
+
 // TokenKey is the key of both sides that know a token.
 func TokenKey(token string) (*Key, error) {
 	if len(token) < leastToken {

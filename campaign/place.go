@@ -1,6 +1,4 @@
-// Package remote has what cmd/dyno needs of other machines: the commands agent and image, and the choice of
-// the machines that an experiment runs on.
-package remote
+package campaign
 
 import (
 	"context"
@@ -31,21 +29,21 @@ func Stay(e *dyno.Experiment, results []*dyno.Result) {
 	}
 }
 
-// Open returns a lab where the plan says that trials run. The caller releases it.
-func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
+// place returns a lab where the plan says that trials run. The caller releases it.
+func place(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, func() error, error) {
 	switch {
 	case e.On.Kubernetes != nil:
 		return kube.Open(ctx, e, version)
 	case len(e.On.Agents) == 0:
 		return lab.Open("")
 	}
-	token := os.Getenv(tokenName)
+	token := os.Getenv(wire.TokenName)
 	if token == "" {
-		return nil, nil, flags.Mistakef("no token for agents (want the one that dyno agent printed, in the environment variable %s)", tokenName)
+		return nil, nil, flags.Mistakef("no token for agents (want the one that dyno agent printed, in the environment variable %s)", wire.TokenName)
 	}
 	key, err := wire.TokenKey(token)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", tokenName, err)
+		return nil, nil, fmt.Errorf("%s: %w", wire.TokenName, err)
 	}
 	f := &cluster.Fleet{Version: version, Key: key}
 	for _, addr := range e.On.Agents {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report/export"
@@ -36,18 +34,6 @@ func checkBaseline(file string) error {
 		}
 	}
 	return flags.Mistakef("--baseline: %s has no benchmark results (want lines such as BenchmarkX 100 12.5 ns/op)", file)
-}
-
-// keepBaseline copies the file, so that the directory alone makes the report again.
-func keepBaseline(dir *store.Dir, file string) error {
-	data, err := safe.Benchmarks.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return dir.WriteFile(findings.BaselineFile, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
 }
 
 // fromCache finds the results of --baseline rev:NAME. A revision without any is measured

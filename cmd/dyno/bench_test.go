@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab/gobench"
 	"github.com/dynolab/dyno/plan"
@@ -29,10 +30,10 @@ type fakeBench struct {
 	n      int
 }
 
-func (f *fakeBench) open() (*benchHands, error) {
-	h := &benchHands{lab: new(gobench.Bencher), close: func() error { return nil }}
-	h.run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (benchRun, error) {
-		return fakeRun{f, h.lab, e}, f.run(ctx, h.lab, e, sink)
+func (f *fakeBench) open() (*campaign.BenchHands, error) {
+	h := &campaign.BenchHands{Bencher: new(gobench.Bencher), Close: func() error { return nil }}
+	h.Run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (campaign.BenchRun, error) {
+		return fakeRun{f, h.Bencher, e}, f.run(ctx, h.Bencher, e, sink)
 	}
 	return h, nil
 }
@@ -156,9 +157,9 @@ func (f *fakeBench) profile(b *gobench.Bencher, e *dyno.Experiment, wanted []dyn
 // dynoBench runs a command with a fake's hands.
 func dynoBench(t *testing.T, ctx context.Context, f *fakeBench, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	real := openBench
-	openBench = f.open
-	defer func() { openBench = real }()
+	real := campaign.OpenBench
+	campaign.OpenBench = f.open
+	defer func() { campaign.OpenBench = real }()
 	var out, errs bytes.Buffer
 	status = run(ctx, args, &out, &errs)
 	return status, out.String(), errs.String()

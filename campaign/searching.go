@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,9 @@ type Search struct {
 	Plan       *dyno.Experiment // of every window, as capacity.Problem.Plan makes it
 	Settings   []dyno.Setting   // without a rate, the baseline first
 	Problem    capacity.Problem
-	Negligible float64 // differences of settings that are the same
-	Path       string  // of the run directory; "" stands for a new one below dyno-runs
+	Negligible float64       // differences of settings that are the same
+	Path       string        // of the run directory; "" stands for a new one below dyno-runs
+	Record     *store.Record // what was asked; one that was read is gone on with
 	Notes      []string
 
 	dir      *store.Dir
@@ -37,25 +39,20 @@ type Search struct {
 // Run searches, and writes capacity.json and the reports of the run. With an error, which may be the context's, the report has the
 // windows so far; it is nil if there are none.
 func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
-	if err := store.Free(s.Path); err != nil {
-		return nil, err
+	resumed := s.Record.Dir() != ""
+	if !resumed {
+		if err := store.Free(s.Path); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.Open(ctx, s.Plan); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if s.Path == "" {
-		if s.Path, err = store.NewPath(s.Plan.Name+"-capacity", time.Now()); err != nil {
-			return nil, err
-		}
-	}
-	first := *s.Plan
-	first.Factors, first.Settings = nil, []dyno.Setting{rated(s.Settings[0], s.Problem.From)}
-	if s.dir, err = s.Create(&Run{Plan: &first, Path: s.Path}); err != nil {
+	if s.dir, err = s.directory(resumed); err != nil {
 		return nil, err
 	}
 	defer s.dir.Close()
-	s.dir.Run.Plan.Settings = nil
 	s.hands.Dir, s.hands.Keep = s.dir.TrialDir, s.dir.WriteRequests
 	s.parts.Objectives = s.Problem.Objectives
 	s.hands.Second = s.parts.Second
@@ -82,6 +79,32 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	return r, errors.Join(err, unread, unwritten)
 }
 
+// directory opens the run directory.
+func (s *Search) directory(resumed bool) (dir *store.Dir, err error) {
+	if resumed {
+		if dir, err = store.Resume(s.Path); err != nil {
+			return nil, err
+		}
+		if _, err := dir.Reveal(s.Secrets); err != nil {
+			return nil, errors.Join(err, dir.Close())
+		}
+		s.trials = len(dir.Run.Plan.Settings)
+		return dir, s.keepRecord(s.Record, s.Path)
+	}
+	if s.Path == "" {
+		if s.Path, err = store.NewPath(s.Plan.Name+"-capacity", time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	first := *s.Plan
+	first.Factors, first.Settings = nil, []dyno.Setting{rated(s.Settings[0], s.Problem.From)}
+	if dir, err = s.Create(&Run{Plan: &first, Path: s.Path}); err != nil {
+		return nil, err
+	}
+	dir.Run.Plan.Settings = nil
+	return dir, s.keepRecord(s.Record, s.Path)
+}
+
 // rated is a setting with a rate.
 func rated(setting dyno.Setting, rate float64) dyno.Setting {
 	return append(slices.Clip(setting), dyno.Level{Factor: "load.rate", Value: strconv.FormatFloat(rate, 'g', -1, 64)})
@@ -94,9 +117,26 @@ const (
 	mostFailed = 3
 )
 
-// measure measures one window: a trial of the run, with the rate as a level. One that failed is measured again, unless the
-// service died of the load, which is an answer.
+// measure measures one window, unless an earlier session did.
 func (s *Search) measure(ctx context.Context, i int, rate float64, length time.Duration) (w capacity.Window, took time.Duration, err error) {
+	name := rated(s.Settings[i], rate).String()
+	if step, err := s.before(name); err != nil {
+		return w, 0, err
+	} else if step != nil {
+		err = json.Unmarshal(step.Seen, &w)
+		return w, seconds(step.Took), err
+	}
+	if w, took, err = s.window(ctx, i, rate, length); err == nil {
+		err = s.did(name, took, w)
+	}
+	return w, took, err
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// window is a trial of the run, with the rate as a level. One that failed is measured again, unless the service died of the load,
+// which is an answer.
+func (s *Search) window(ctx context.Context, i int, rate float64, length time.Duration) (w capacity.Window, took time.Duration, err error) {
 	began := time.Now()
 	for ; ; rate *= 1.0001 {
 		r, err := s.trial(ctx, rated(s.Settings[i], rate), length)

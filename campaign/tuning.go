@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -30,8 +32,9 @@ type Tuning struct {
 	tune.Schedule
 	Common  *dyno.Experiment // the plan of every stage, without its settings
 	Problem tune.Problem
-	PGO     bool   // today's stage takes the profile of --try pgo
-	Dir     string // of the tuning; "" stands for a new one below dyno-runs
+	PGO     bool          // today's stage takes the profile of --try pgo
+	Dir     string        // of the tuning; "" stands for a new one below dyno-runs
+	Record  *store.Record // what was asked; one that was read is gone on with
 
 	block time.Duration // that a setting's part of a block took in the last stage
 	load  string        // of the last stage
@@ -42,12 +45,16 @@ type Tuning struct {
 // Run tunes, and writes tune.json and the patch. With an error, which may be the context's, the report has the complete stages; it is
 // nil if there are none.
 func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
-	if t.Dir == "" {
+	switch {
+	case t.Record.Dir() != "":
+	case t.Dir == "":
 		if t.Dir, err = store.NewPath(t.Common.Name+"-tune", time.Now()); err != nil {
 			return nil, err
 		}
-	} else if err := store.Free(t.Dir); err != nil {
-		return nil, err
+	default:
+		if err := store.Free(t.Dir); err != nil {
+			return nil, err
+		}
 	}
 	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
 		return nil, err
@@ -63,6 +70,9 @@ func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	if err := t.buildExtras(ctx); err != nil { // before anything is measured
+		return nil, err
+	}
+	if err := t.keepRecord(t.Record, t.Dir); err != nil {
 		return nil, err
 	}
 	o, err := tune.Run(ctx, t.Problem, tune.Hands{
@@ -123,11 +133,18 @@ func (t *Tuning) measure(ctx context.Context, s tune.Stage, settings []dyno.Sett
 		}
 	}
 	t.load = e.Load.String()
+	path := filepath.Join(t.Dir, tuned.Dirs[s])
+	if step, err := t.before(tuned.Dirs[s]); err != nil {
+		return m, err
+	} else if step != nil {
+		t.Spent += seconds(step.Took)
+		return t.measured(s, path, e, seconds(step.Took))
+	}
 	fmt.Fprintf(t.Stderr, "%s: %s, at most %v\n", tuned.Dirs[s], layout.Count(len(settings), "setting"), e.Within)
 	began := time.Now()
 	defer func() { t.Spent += time.Since(began) }()
-	r := &Run{Plan: e, Path: filepath.Join(t.Dir, tuned.Dirs[s])}
-	dir, err := t.Create(r)
+	r := &Run{Plan: e, Path: path}
+	dir, err := t.stage(r)
 	if err != nil {
 		return m, err
 	}
@@ -146,11 +163,68 @@ func (t *Tuning) measure(ctx context.Context, s tune.Stage, settings []dyno.Sett
 	if unread != nil {
 		return m, errors.Join(err, unread, unwritten)
 	}
-	m.Table, m.Results = f.Table, f.Results
-	t.block = time.Since(began) / time.Duration(max(f.Table.Trials, 1))
-	if err = errors.Join(err, unwritten); err != nil {
+	m, e1 := t.found(s, dir, f, time.Since(began))
+	if err = errors.Join(err, unwritten); err == nil {
+		err = e1
+	}
+	if err == nil {
+		err = t.did(tuned.Dirs[s], time.Since(began), nil)
+	}
+	return m, err
+}
+
+// stage makes the run directory of a stage, or opens the one in which it was cut off.
+func (t *Tuning) stage(r *Run) (*store.Dir, error) {
+	if _, err := os.Stat(r.Path); err != nil {
+		return t.Create(r)
+	}
+	dir, err := store.Resume(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	err = sameSettings(dir, r.Plan)
+	if err == nil {
+		_, err = dir.Reveal(t.Secrets)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// sameSettings is an error if a stage of an earlier session measured other settings.
+func sameSettings(dir *store.Dir, e *dyno.Experiment) error {
+	var now []string
+	for _, s := range e.Levels() {
+		now = append(now, s.String())
+	}
+	if slices.Equal(now, dir.Run.Settings) {
+		return nil
+	}
+	return fmt.Errorf("%s has measured %s, and the tuning would now measure %s: dyno, the plan or the environment has changed (consider: a new tuning)",
+		dir.Path, strings.Join(dir.Run.Settings, ", "), strings.Join(now, ", "))
+}
+
+// measured reads a stage that an earlier session measured.
+func (t *Tuning) measured(s tune.Stage, path string, e *dyno.Experiment, took time.Duration) (m tune.Measured, err error) {
+	dir, err := store.Read(path)
+	if err == nil {
+		err = sameSettings(dir, e)
+	}
+	if err != nil {
 		return m, err
 	}
+	f, err := findings.Read(dir, findings.Options{})
+	if err != nil {
+		return m, err
+	}
+	return t.found(s, dir, f, took)
+}
+
+// found is what a stage says, which took so long.
+func (t *Tuning) found(s tune.Stage, dir *store.Dir, f *findings.Findings, took time.Duration) (m tune.Measured, err error) {
+	m.Table, m.Results = f.Table, f.Results
+	t.block = took / time.Duration(max(f.Table.Trials, 1))
 	if f.Table.Trials == 0 {
 		return m, findings.ErrNothing
 	}
@@ -196,6 +270,9 @@ func copyFile(to, from string) error {
 
 // predicted writes predictions down before anything of them is measured, and says what it chose.
 func (t *Tuning) predicted(s tune.Stage, o *tune.Outcome) error {
+	if _, err := os.Stat(filepath.Join(t.Dir, tuned.Dirs[s])); err == nil {
+		return nil // an earlier session did
+	}
 	r := t.report(o)
 	name := "predictions.json"
 	if s == tune.StageMore {

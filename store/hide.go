@@ -202,8 +202,10 @@ func Redacted(e *dyno.Experiment) *dyno.Experiment {
 }
 
 // Hidden are the names of the values that the plan has placeholders for.
-func (d *Dir) Hidden() (names []string) {
-	text, err := json.Marshal(d.Run.Plan)
+func (d *Dir) Hidden() []string { return placeholders(d.Run.Plan) }
+
+func placeholders(e *dyno.Experiment) (names []string) {
+	text, err := json.Marshal(e)
 	if err != nil {
 		return nil
 	}
@@ -221,22 +223,29 @@ func (d *Dir) Reveal(values map[string]string) (*dyno.Experiment, error) {
 	if len(values) == 0 {
 		return d.Run.Plan, nil
 	}
-	text, err := json.Marshal(d.Run.Plan)
-	if err != nil {
-		return nil, err
-	}
-	hidden, shown := map[string]string{}, map[string]string{}
+	hidden := map[string]string{}
 	for name, value := range values {
-		form := fmt.Sprintf(hiddenForm, name)
-		shown[form] = value
 		if len(value) >= shortest {
-			hidden[value] = form
+			hidden[value] = fmt.Sprintf(hiddenForm, name)
 		}
 	}
 	d.hidden = longestFirst(hidden)
-	e, err := plan.Parse(filepath.Join(d.Path, runFile), replaced(text, longestFirst(shown)))
+	e, err := revealed(filepath.Join(d.Path, runFile), d.Run.Plan, values)
 	if err == nil {
 		e.Shuffled = d.Run.Plan.Shuffled
 	}
 	return e, err
+}
+
+// revealed is the plan of a file with values, by name, in place of its placeholders.
+func revealed(file string, e *dyno.Experiment, values map[string]string) (*dyno.Experiment, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[string]string{}
+	for name, value := range values {
+		shown[fmt.Sprintf(hiddenForm, name)] = value
+	}
+	return plan.Parse(file, replaced(text, longestFirst(shown)))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/knee"
+	"github.com/dynolab/dyno/store"
 )
 
 type capacityFlags struct {
@@ -25,6 +27,7 @@ type capacityFlags struct {
 	most      string
 	print     bool
 	dir       string
+	resume    string
 	format
 }
 
@@ -61,17 +64,19 @@ or --arrival says constant. The search ends when the interval is ±3% (--precisi
 for all settings together.
 
 Several settings (--vary) are searched at the same time, one window of each in turn. If the
-generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far.
+generator cannot send more, capacity says "at least". Ctrl-C keeps the windows so far, and
+--resume DIR goes on with them, as after a crash.
 
 The rate of a load with several steps is that of sessions; the objective is about the
 requests of all its steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := written(cmd, &p, args)
+			c := campaignOf(cmd)
+			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return written(cmd, &p, args) })
 			if err != nil {
 				return err
 			}
-			s, err := newSearch(cmd, e, &o)
+			s, err := newSearch(cmd, c, r, &o)
 			if err != nil {
 				return err
 			}
@@ -81,8 +86,8 @@ requests of all its steps.`,
 			if o.print {
 				return s.printPlan()
 			}
-			r, err := s.Run(cmd.Context())
-			return s.printReport(r, err)
+			found, err := s.Run(cmd.Context())
+			return s.printReport(found, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -91,6 +96,7 @@ requests of all its steps.`,
 	fs.StringVar(&o.precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
 	fs.StringVar(&o.from, "from", "", "`rate` of the first window (default the plan's rate, or "+defaultFrom+")")
 	fs.StringVar(&o.most, "most", "", "highest `rate` to try (default: any)")
+	fs.StringVar(&o.resume, "resume", "", "go on with the search in this `dir`ectory")
 	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
 	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)")
 	o.format.flags(fs, "format of the result: text or json", "text", "json")
@@ -120,7 +126,9 @@ type search struct {
 }
 
 // newSearch checks what is asked for.
-func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*search, error) {
+func newSearch(cmd *cobra.Command, c *campaign.Campaign, r *store.Record, o *capacityFlags) (*search, error) {
+	asked := *r.Plan // which is kept as it is
+	e := &asked
 	for _, name := range ofOneRate {
 		if typed(cmd, name) {
 			return nil, flags.Mistakef("--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", name)
@@ -140,7 +148,7 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 		}
 		loadOnly(cmd, e)
 	}
-	s := &search{cmd: cmd, flags: o, Search: campaign.Search{Campaign: campaignOf(cmd), Settings: e.Levels(), Path: o.dir}}
+	s := &search{cmd: cmd, flags: o, Search: campaign.Search{Campaign: c, Record: r, Settings: e.Levels(), Path: cmp.Or(o.resume, o.dir)}}
 	for _, setting := range s.Settings {
 		for _, l := range setting {
 			if l.Factor == "load.rate" {
@@ -180,9 +188,9 @@ func newSearch(cmd *cobra.Command, e *dyno.Experiment, o *capacityFlags) (*searc
 		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
 	}
 	s.Negligible = float64(*e.Resolved().Negligible)
-	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") {
+	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") && r.Dir() == "" {
 		s.Notes = append(s.Notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
-		e.Load.Concurrency = 0
+		e.Load.Concurrency, r.Plan.Load.Concurrency = 0, 0
 	}
 	if e.Awake != nil && *e.Awake {
 		s.Notes = append(s.Notes, dyno.KeptAwake("as asked"))

@@ -232,6 +232,9 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if err != nil {
 		return err
 	}
+	if exists(filepath.Join(path, store.RecordFile)) {
+		return flags.Mistakef("%s is of a campaign, which chooses its own runs (consider: --resume of the command that began it, such as dyno capacity --resume %[1]s)", path)
+	}
 	dir, err := store.Resume(path)
 	if err != nil {
 		return err

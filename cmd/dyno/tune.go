@@ -24,6 +24,7 @@ import (
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tuned"
+	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/tune"
 )
 
@@ -39,6 +40,7 @@ type tuneFlags struct {
 	patch    string
 	print    bool
 	dir      string
+	resume   string
 	format
 }
 
@@ -69,7 +71,8 @@ of limit.memory, or --reserve. If a plan has several settings, the first is toda
 
 The directory has a run for each stage: 1-today, 2-candidates, 3-more, 4-headroom. The
 commands report, compare and view read them. Tune writes predictions.json before
-2-candidates begins. Ctrl-C keeps the results so far.
+2-candidates begins. Ctrl-C keeps the results so far, and
+--resume DIR goes on with them, as after a crash.
 
 KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build with the CPU
 profile of today's setting), or a factor of --vary with a level: go=1.27.4,
@@ -79,19 +82,20 @@ GOEXPERIMENT=nogreenteagc.`,
 			if o.patch != "" {
 				return printPatch(cmd.OutOrStdout(), args, o.patch)
 			}
-			e, err := planned(cmd, &p, args, false)
+			c := campaignOf(cmd)
+			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return planned(cmd, &p, args, false) })
 			if err != nil {
 				return err
 			}
-			t, err := newTuner(cmd, e, &o)
+			t, err := newTuner(cmd, c, r, &o)
 			if err != nil {
 				return err
 			}
 			if o.print {
 				return t.printPlan()
 			}
-			r, err := t.Run(cmd.Context())
-			return t.printReport(r, err)
+			found, err := t.Run(cmd.Context())
+			return t.printReport(found, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -105,6 +109,7 @@ GOEXPERIMENT=nogreenteagc.`,
 	fs.BoolVar(&o.headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
 	fs.StringSliceVar(&o.try, "try", nil, "other `kinds` of settings to try, such as GOMAXPROCS,pgo,go=1.27.4")
 	fs.StringVar(&o.patch, "patch", "", "print the change that the tuning in directory TARGET recommends, for this `kind`: env, docker, kubernetes or systemd; measure nothing")
+	fs.StringVar(&o.resume, "resume", "", "go on with the tuning in this `dir`ectory")
 	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
 	fs.StringVar(&o.dir, "out", "", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)")
 	o.format.flags(fs, "format of the result: text or json", "text", "json")
@@ -131,7 +136,8 @@ type tuner struct {
 }
 
 // newTuner checks what is asked for.
-func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, error) {
+func newTuner(cmd *cobra.Command, c *campaign.Campaign, r *store.Record, o *tuneFlags) (*tuner, error) {
+	e := r.Plan
 	for _, name := range ofOneRun {
 		if typed(cmd, name) {
 			return nil, flags.Mistakef("--%s is for one run, but tune decides itself how long each run takes (consider: --total)", name)
@@ -148,7 +154,7 @@ func newTuner(cmd *cobra.Command, e *dyno.Experiment, o *tuneFlags) (*tuner, err
 		return nil, flags.Mistakef("--total %v is too short for a tuning (want at least %v)", dyno.Duration(o.total), dyno.Duration(leastTotal))
 	}
 	t := &tuner{cmd: cmd, flags: o, baseline: e.Levels()[0], Tuning: campaign.Tuning{
-		Campaign: campaignOf(cmd), Common: tune.Common(e), Dir: o.dir, Schedule: tune.Schedule{Total: o.total, Headroom: o.headroom},
+		Campaign: c, Record: r, Common: tune.Common(e), Dir: cmp.Or(o.resume, o.dir), Schedule: tune.Schedule{Total: o.total, Headroom: o.headroom},
 	}}
 	if err := t.pose(e); err != nil {
 		return nil, err
@@ -277,7 +283,7 @@ func (t *tuner) printReport(r *tuned.Report, failed error) error {
 	r.Dir = fromHere(r.Dir)
 	_, err := io.WriteString(w, tuned.Text(r, lookOf(w)))
 	if r.Interrupted {
-		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not finish; its results so far are in %s\n", r.Dir)
+		fmt.Fprintf(t.cmd.ErrOrStderr(), "the tuning did not finish; its results so far are in %s (consider: %s tune --resume %[1]s)\n", r.Dir, self())
 	}
 	return errors.Join(failed, err)
 }

@@ -8,13 +8,10 @@ package campaign
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/campaign/progress"
@@ -35,41 +32,6 @@ type Campaign struct {
 	record  *store.Record // of a question that can be gone on with; nil of others
 	again   int           // steps of an earlier session that were asked for again
 	known   int           // those that there are
-}
-
-// keepRecord begins the record of a question in a directory. One that is gone on with has Steps.
-func (c *Campaign) keepRecord(r *store.Record, dir string) error {
-	c.record, c.again, c.known = r, 0, len(r.Steps)
-	if r.Dir() != "" {
-		return nil
-	}
-	r.Dyno, r.Started, r.Command = c.Version, time.Now(), os.Args
-	return r.Create(dir)
-}
-
-// before is the step that an earlier session did at this point, nil if this is the first to do it.
-func (c *Campaign) before(name string) (*store.Step, error) {
-	if c.again == c.known {
-		return nil, nil
-	}
-	s := &c.record.Steps[c.again]
-	if c.again++; s.Name != name {
-		return nil, fmt.Errorf("go on in %s: its step %d was %s, and would now be %s: dyno, the plan or the environment has changed (consider: a new dyno %s)",
-			c.record.Dir(), c.again, s.Name, name, c.record.Question)
-	}
-	return s, nil
-}
-
-// did keeps a step that is done.
-func (c *Campaign) did(name string, took time.Duration, seen any) error {
-	s := store.Step{Name: name, Took: took.Seconds()}
-	if seen != nil {
-		var err error
-		if s.Seen, err = json.Marshal(seen); err != nil {
-			return err
-		}
-	}
-	return c.record.Add(s)
 }
 
 // Note tells the user what a report does not say.

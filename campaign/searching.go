@@ -132,8 +132,6 @@ func (s *Search) measure(ctx context.Context, i int, rate float64, length time.D
 	return w, took, err
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // window is a trial of the run, with the rate as a level. One that failed is measured again, unless the service died of the load,
 // which is an answer.
 func (s *Search) window(ctx context.Context, i int, rate float64, length time.Duration) (w capacity.Window, took time.Duration, err error) {

@@ -8,8 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -133,107 +131,22 @@ func (t *Tuning) measure(ctx context.Context, s tune.Stage, settings []dyno.Sett
 		}
 	}
 	t.load = e.Load.String()
-	path := filepath.Join(t.Dir, tuned.Dirs[s])
-	if step, err := t.before(tuned.Dirs[s]); err != nil {
-		return m, err
-	} else if step != nil {
-		t.Spent += seconds(step.Took)
-		return t.measured(s, path, e, seconds(step.Took))
-	}
-	fmt.Fprintf(t.Stderr, "%s: %s, at most %v\n", tuned.Dirs[s], layout.Count(len(settings), "setting"), e.Within)
-	began := time.Now()
-	defer func() { t.Spent += time.Since(began) }()
-	r := &Run{Plan: e, Path: path}
-	dir, err := t.stage(r)
-	if err != nil {
+	f, took, err := t.Step(ctx, Step{Name: tuned.Dirs[s], Plan: e, Enough: enough})
+	t.Spent += took
+	if f == nil {
 		return m, err
 	}
-	defer dir.Close()
-	if enough != nil {
-		r.Enough = func(int) bool {
-			rs := dir.Brief()
-			return enough(findings.Unwritten(e, rs).Table, rs)
-		}
-	}
-	err = t.Fill(ctx, r, dir)
-	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) { // its cure, --resume, does not exist for a tuning
-		err = fmt.Errorf("%s: the first trials failed: %s", tuned.Dirs[s], alike.Err)
-	}
-	f, unread, unwritten := ReadAndWrite(dir)
-	if unread != nil {
-		return m, errors.Join(err, unread, unwritten)
-	}
-	m, e1 := t.found(s, dir, f, time.Since(began))
-	if err = errors.Join(err, unwritten); err == nil {
-		err = e1
-	}
-	if err == nil {
-		err = t.did(tuned.Dirs[s], time.Since(began), nil)
-	}
-	return m, err
-}
-
-// stage makes the run directory of a stage, or opens the one in which it was cut off.
-func (t *Tuning) stage(r *Run) (*store.Dir, error) {
-	if _, err := os.Stat(r.Path); err != nil {
-		return t.Create(r)
-	}
-	dir, err := store.Resume(r.Path)
-	if err != nil {
-		return nil, err
-	}
-	err = sameSettings(dir, r.Plan)
-	if err == nil {
-		_, err = dir.Reveal(t.Secrets)
-	}
-	if err != nil {
-		return nil, errors.Join(err, dir.Close())
-	}
-	return dir, nil
-}
-
-// sameSettings is an error if a stage of an earlier session measured other settings.
-func sameSettings(dir *store.Dir, e *dyno.Experiment) error {
-	var now []string
-	for _, s := range e.Levels() {
-		now = append(now, s.String())
-	}
-	if slices.Equal(now, dir.Run.Settings) {
-		return nil
-	}
-	return fmt.Errorf("%s has measured %s, and the tuning would now measure %s: dyno, the plan or the environment has changed (consider: a new tuning)",
-		dir.Path, strings.Join(dir.Run.Settings, ", "), strings.Join(now, ", "))
-}
-
-// measured reads a stage that an earlier session measured.
-func (t *Tuning) measured(s tune.Stage, path string, e *dyno.Experiment, took time.Duration) (m tune.Measured, err error) {
-	dir, err := store.Read(path)
-	if err == nil {
-		err = sameSettings(dir, e)
-	}
-	if err != nil {
-		return m, err
-	}
-	f, err := findings.Read(dir, findings.Options{})
-	if err != nil {
-		return m, err
-	}
-	return t.found(s, dir, f, took)
-}
-
-// found is what a stage says, which took so long.
-func (t *Tuning) found(s tune.Stage, dir *store.Dir, f *findings.Findings, took time.Duration) (m tune.Measured, err error) {
 	m.Table, m.Results = f.Table, f.Results
 	t.block = took / time.Duration(max(f.Table.Trials, 1))
-	if f.Table.Trials == 0 {
-		return m, findings.ErrNothing
+	if err != nil {
+		return m, err
 	}
-	return m, t.learn(s, dir, f, &m)
+	return m, t.learn(s, f, &m)
 }
 
 // learn reads what only today's stage tells.
-func (t *Tuning) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tune.Measured) error {
-	source, err := predict.Read(dir, predict.Options{})
+func (t *Tuning) learn(s tune.Stage, f *findings.Findings, m *tune.Measured) error {
+	source, err := predict.Read(f.Dir, predict.Options{})
 	if err == nil {
 		for _, w := range source.Pooled {
 			m.Windows = append(m.Windows, w.Window)
@@ -252,7 +165,7 @@ func (t *Tuning) learn(s tune.Stage, dir *store.Dir, f *findings.Findings, m *tu
 	}
 	for _, r := range f.Results {
 		if r.Trial.For == dyno.ForProfile && r.Err == "" {
-			return copyFile(t.profilePath(), dir.TrialFile(r.Trial.N, "cpu.pb.gz"))
+			return copyFile(t.profilePath(), f.Dir.TrialFile(r.Trial.N, "cpu.pb.gz"))
 		}
 	}
 	return errors.New("no CPU profile was taken for --try pgo (consider: a tuning without pgo)")

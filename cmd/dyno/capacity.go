@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,27 +16,15 @@ import (
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/knee"
-	"github.com/dynolab/dyno/store"
 )
 
 type capacityFlags struct {
-	slo       []string
-	precision string
-	from      string
-	most      string
-	print     bool
-	dir       string
-	resume    string
+	campaign.SearchFlags
+	print  bool
+	dir    string
+	resume string
 	format
 }
-
-// Defaults of a search.
-const (
-	defaultFrom = "100/s"
-	searchTime  = 3 * time.Minute   // of a setting
-	longSearch  = 290 * time.Second // of one whose requests are few, or slow: with its build, 5 minutes
-	leastSearch = 20 * time.Second
-)
 
 func newCapacity() *cobra.Command {
 	var p flags.Set
@@ -72,11 +59,18 @@ requests of all its steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := campaignOf(cmd)
-			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return written(cmd, &p, args) })
+			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return loaded(cmd, &p, args) })
 			if err != nil {
 				return err
 			}
-			s, err := newSearch(cmd, c, r, &o)
+			if err := alone(cmd, "--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", ofOneRate...); err != nil {
+				return err
+			}
+			if err := alone(cmd, "--%s is for dyno run: each window of capacity has a launch of its own, and nothing beside it", ofBeside...); err != nil {
+				return err
+			}
+			o.Typed = func(name string) bool { return typed(cmd, name) }
+			s, err := campaign.NewSearch(c, r, cmp.Or(o.resume, o.dir), o.SearchFlags)
 			if err != nil {
 				return err
 			}
@@ -84,18 +78,18 @@ requests of all its steps.`,
 				return err
 			}
 			if o.print {
-				return s.printPlan()
+				return o.printPlan(cmd, s)
 			}
 			found, err := s.Run(cmd.Context())
-			return s.printReport(found, err)
+			return o.printReport(cmd, found, err)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringArrayVar(&o.slo, "slo", nil, "`objective` that must hold, such as 'p99 < 30ms' or 'failures < 0.1%'; may be repeated, replaces the plan's thresholds")
-	fs.StringVar(&o.precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
-	fs.StringVar(&o.from, "from", "", "`rate` of the first window (default the plan's rate, or "+defaultFrom+")")
-	fs.StringVar(&o.most, "most", "", "highest `rate` to try (default: any)")
+	fs.StringArrayVar(&o.SLO, "slo", nil, "`objective` that must hold, such as 'p99 < 30ms' or 'failures < 0.1%'; may be repeated, replaces the plan's thresholds")
+	fs.StringVar(&o.Precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
+	fs.StringVar(&o.From, "from", "", "`rate` of the first window (default the plan's rate, or "+campaign.DefaultFrom+")")
+	fs.StringVar(&o.Most, "most", "", "highest `rate` to try (default: any)")
 	fs.StringVar(&o.resume, "resume", "", "go on with the search in this `dir`ectory")
 	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
 	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)")
@@ -118,139 +112,26 @@ var ofOneRate = []string{"rate", "duration", "requests", "repeat"}
 // ofBeside are those of blocks, which windows are not.
 var ofBeside = []string{"alone", "turn", "relink"}
 
-// A search is one as flags ask for it.
-type search struct {
-	campaign.Search
-	cmd   *cobra.Command
-	flags *capacityFlags
-}
-
-// newSearch checks what is asked for.
-func newSearch(cmd *cobra.Command, c *campaign.Campaign, r *store.Record, o *capacityFlags) (*search, error) {
-	asked := *r.Plan // which is kept as it is
-	e := &asked
-	for _, name := range ofOneRate {
-		if typed(cmd, name) {
-			return nil, flags.Mistakef("--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", name)
-		}
+// loaded is the plan as written, without what a service that runs already cannot have.
+func loaded(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment, error) {
+	e, err := written(cmd, p, args)
+	if err != nil || e.Subject.URL == "" {
+		return e, err
 	}
-	for _, name := range ofBeside {
-		if typed(cmd, name) {
-			return nil, flags.Mistakef("--%s is for dyno run: each window of capacity has a launch of its own, and nothing beside it", name)
-		}
-	}
-	if e.Load.Command != "" || e.Load.None {
-		return nil, flags.Mistakef("capacity needs dyno's own load")
-	}
-	if e.Subject.URL != "" {
-		if err := onlyLoads(cmd); err != nil {
-			return nil, err
-		}
-		loadOnly(cmd, e)
-	}
-	s := &search{cmd: cmd, flags: o, Search: campaign.Search{Campaign: c, Record: r, Settings: e.Levels(), Path: cmp.Or(o.resume, o.dir)}}
-	for _, setting := range s.Settings {
-		for _, l := range setting {
-			if l.Factor == "load.rate" {
-				return nil, flags.Mistakef("load.rate varies, but capacity looks for the rate (consider: --from)")
-			}
-		}
-	}
-	if err := s.objectives(e); err != nil {
+	if err := onlyLoads(cmd); err != nil {
 		return nil, err
 	}
-	p := &s.Problem
-	if e.Load.Replay != "" {
-		return nil, flags.Mistakef("capacity looks for a rate, and a recording has times of its own (consider: dyno run --vary load.speed=1,2,4)")
-	}
-	precision, err := dyno.ParseFraction(o.precision)
-	if err != nil || precision < 0.005 || precision > 0.5 {
-		return nil, flags.Mistakef("--precision %s: want a share from 0.5%% to 50%%, for example 3%%", o.precision)
-	}
-	p.Precision = float64(precision)
-	if p.From, err = s.rate("from", o.from, e.Load.Rate, defaultFrom); err != nil {
-		return nil, err
-	}
-	if p.Most, err = s.rate("most", o.most, nil, ""); err != nil {
-		return nil, err
-	}
-	if p.Most > 0 && p.Most < p.From {
-		p.From = p.Most
-	}
-	p.Within, p.Longer, p.Seed = searchTime, longSearch, e.Rand(0).Uint64()
-	if e.Within > 0 {
-		p.Within, p.Longer = time.Duration(e.Within)/time.Duration(len(s.Settings)), 0
-	}
-	if p.Within < leastSearch {
-		return nil, flags.Mistakef("--within leaves %v for each setting, too short for a search (want at least %v)", dyno.Duration(p.Within), dyno.Duration(leastSearch))
-	}
-	if want := p.LeastWithin(); p.Within < want {
-		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
-	}
-	s.Negligible = float64(*e.Resolved().Negligible)
-	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !typed(cmd, "concurrency") && r.Dir() == "" {
-		s.Notes = append(s.Notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
-		e.Load.Concurrency, r.Plan.Load.Concurrency = 0, 0
-	}
-	if e.Awake != nil && *e.Awake {
-		s.Notes = append(s.Notes, dyno.KeptAwake("as asked"))
-	}
-	s.Plan = p.Plan(e)
-	return s, nil
-}
-
-// objectives are those of --slo, or the plan's thresholds that are some.
-func (s *search) objectives(e *dyno.Experiment) error {
-	p := &s.Problem
-	for _, text := range s.flags.slo {
-		o, err := dyno.ParseObjective(text)
-		if err != nil {
-			return flags.Mistakef("--slo: %w", err)
-		}
-		p.Objectives = append(p.Objectives, o)
-	}
-	if len(s.flags.slo) > 0 {
-		return nil
-	}
-	for _, t := range e.Thresholds {
-		o, err := dyno.ParseObjective(t.String())
-		if err != nil {
-			s.Notes = append(s.Notes, fmt.Sprintf("the plan's threshold %q is left out, as it is no objective", t))
-			continue
-		}
-		p.Objectives = append(p.Objectives, o)
-	}
-	if len(p.Objectives) == 0 {
-		return flags.Mistakef("no objective (want for example --slo 'p99 < 30ms')")
-	}
-	return nil
-}
-
-// rate is that of a flag, or its default.
-func (s *search) rate(name, text string, plan dyno.Rate, otherwise string) (float64, error) {
-	if text == "" && plan.Open() && plan[0].From >= 1 {
-		return plan[0].From, nil
-	}
-	if text == "" {
-		text = otherwise
-	}
-	if text == "" {
-		return 0, nil
-	}
-	r, err := dyno.ParseRate(text)
-	if err != nil || len(r) != 1 || r[0].From != r[0].To || r[0].From < 1 {
-		return 0, flags.Mistakef("--%s %s: want one rate of at least 1/s, for example 100/s", name, text)
-	}
-	return r[0].From, nil
+	loadOnly(cmd, e)
+	return e, nil
 }
 
 // printReport prints what a search found. failed is why it did not come to its end.
-func (s *search) printReport(r *knee.Report, failed error) error {
+func (o *capacityFlags) printReport(cmd *cobra.Command, r *knee.Report, failed error) error {
 	if r == nil {
 		return failed
 	}
-	w := s.cmd.OutOrStdout()
-	if s.flags.form() == "json" {
+	w := cmd.OutOrStdout()
+	if o.form() == "json" {
 		return errors.Join(failed, report.JSON(w, r.Document()))
 	}
 	r.Dir = fromHere(r.Dir)
@@ -259,12 +140,12 @@ func (s *search) printReport(r *knee.Report, failed error) error {
 }
 
 // printPlan says what would be measured.
-func (s *search) printPlan() error {
+func (o *capacityFlags) printPlan(cmd *cobra.Command, s *campaign.Search) error {
 	text, err := findings.PlanText(s.Plan)
 	if err != nil {
 		return err
 	}
-	w, p := s.cmd.OutOrStdout(), &s.Problem
+	w, p := cmd.OutOrStdout(), &s.Problem
 	for _, o := range p.Objectives {
 		fmt.Fprintf(w, "objective: %s, so %s of the requests may be beyond\n", o, dyno.Fraction(o.Share))
 	}

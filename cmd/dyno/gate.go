@@ -32,7 +32,7 @@ func reported(err error) bool {
 // thresholdFlags come last, since the load decides which metrics there are.
 func thresholdFlags(p *flags.Set, fs *pflag.FlagSet, o *outFlags) {
 	p.List(fs, "threshold", "", "limit", thresholdHelp, func(e *dyno.Experiment, vs []string) (err error) {
-		e.Thresholds, err = parseThresholds(vs)
+		e.Thresholds, err = flags.Thresholds(vs)
 		return err
 	})
 	o.strictFlag(fs)
@@ -44,24 +44,13 @@ func (o *outFlags) strictFlag(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.strict, "strict", false, "exit with status 98 if a threshold is unclear or, without thresholds, the verdict on a primary metric is")
 }
 
-func parseThresholds(texts []string) (ths []dyno.Threshold, err error) {
-	for _, text := range texts {
-		t, err := dyno.ParseThreshold(text)
-		if err != nil {
-			return nil, err
-		}
-		ths = append(ths, t)
-	}
-	return ths, nil
-}
-
 // replaceThresholds judges a run anew. An impossible metric is a mistake.
 func replaceThresholds(dir *store.Dir, texts []string) error {
 	e := dir.Run.Plan
 	if len(texts) == 0 {
 		return nil
 	}
-	ths, err := parseThresholds(texts)
+	ths, err := flags.Thresholds(texts)
 	if err != nil {
 		return flags.Mistakef("--threshold: %w", err)
 	}

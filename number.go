@@ -15,12 +15,3 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(float64(n))
 }
-
-// UnmarshalJSON implements json.Unmarshaler: null is NaN.
-func (n *Number) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*n = Number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(n))
-}

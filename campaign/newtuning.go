@@ -2,6 +2,8 @@ package campaign
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -10,9 +12,12 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/findings/predict"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/report/layout"
+	"github.com/dynolab/dyno/report/tuned"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/tune"
 )
@@ -30,6 +35,9 @@ type TuningFlags struct {
 
 	Typed func(name string) bool // that a flag was
 }
+
+// DefaultPrice is that of memory where the user says none.
+const DefaultPrice = tune.DefaultPrice
 
 // leastTotal is the shortest tuning: two launches of today's setting, and some blocks of three.
 const leastTotal = 10 * time.Second
@@ -160,4 +168,26 @@ func (t *Tuning) extras(trial dyno.Trial, try []string) error {
 		}
 	}
 	return nil
+}
+
+// Print says what would be measured.
+func (t *Tuning) Print(w io.Writer) error {
+	e := t.plan(tune.StageToday, []dyno.Setting{t.Problem.Today})
+	text, err := findings.PlanText(e)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, tuned.Planned(t.Problem))
+	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.Most(s).Round(time.Second)) }
+	fmt.Fprintf(w, "%s: today's setting, %d launches, at most %v\n", tuned.Dirs[tune.StageToday], cmp.Or(e.Repeats, 1), share(tune.StageToday))
+	fmt.Fprintf(w, "%s: today's and %s side by side, at most %v\n", tuned.Dirs[tune.StageCandidates],
+		layout.Count(t.Problem.Most+len(t.Problem.Try), "other"), share(tune.StageCandidates))
+	t.Spent = t.Most(tune.StageToday) + t.Most(tune.StageCandidates)
+	fmt.Fprintf(w, "%s: if the results suggest another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
+	if t.Headroom {
+		t.Spent += t.Most(tune.StageMore)
+		fmt.Fprintf(w, "%s: half and double the load, larger live heaps, at most %v\n", tuned.Dirs[tune.StageHeadroom], share(tune.StageHeadroom))
+	}
+	_, err = fmt.Fprintf(w, "\nthe plan of the first stage:\n\n%s", text)
+	return err
 }

@@ -2,15 +2,14 @@ package capacity
 
 import (
 	"encoding/json"
-
-	"github.com/dynolab/dyno"
+	"math"
 )
 
 // MarshalJSON and UnmarshalJSON keep what is not known (NaN) as null.
 func (w Window) MarshalJSON() ([]byte, error) {
-	x := recorded{plain: plain(w), Steal: dyno.Number(w.Steal), Others: dyno.Number(w.Others)}
+	x := recorded{plain: plain(w), Steal: orNull(w.Steal), Others: orNull(w.Others)}
 	for _, v := range w.Seen {
-		x.Seen = append(x.Seen, dyno.Number(v))
+		x.Seen = append(x.Seen, orNull(v))
 	}
 	return json.Marshal(x)
 }
@@ -21,9 +20,9 @@ func (w *Window) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*w = Window(x.plain)
-	w.Seen, w.Steal, w.Others = nil, float64(x.Steal), float64(x.Others)
+	w.Seen, w.Steal, w.Others = nil, orNaN(x.Steal), orNaN(x.Others)
 	for _, v := range x.Seen {
-		w.Seen = append(w.Seen, float64(v))
+		w.Seen = append(w.Seen, orNaN(v))
 	}
 	return nil
 }
@@ -33,6 +32,20 @@ type plain Window // without its methods
 // recorded has the fields that may be NaN before those of plain.
 type recorded struct {
 	plain
-	Seen          []dyno.Number
-	Steal, Others dyno.Number
+	Seen          []*float64
+	Steal, Others *float64
+}
+
+func orNull(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+func orNaN(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }

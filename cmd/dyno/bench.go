@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
 )
@@ -214,7 +215,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	case o.baseline != "" && n > 1:
 		return flags.Mistakef("--baseline is compared with one setting, not %d (consider: a run without --baseline)", n)
 	case o.baseline != "":
-		return checkBaseline(o.baseline)
+		return campaign.CheckBaseline(o.baseline)
 	case n < 2:
 		return flags.Mistakef("no factor is varied, so there is nothing to compare (consider: --vary rev=HEAD,. for uncommitted changes, --vary rev=main,HEAD, --pair A,B, or --baseline FILE for a benchmark file)")
 	}

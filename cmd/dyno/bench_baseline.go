@@ -1,40 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"fmt"
-	"hash/fnv"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/export"
-	"github.com/dynolab/dyno/safe"
-	"github.com/dynolab/dyno/store"
 )
-
-// checkBaseline finds before an hour of measuring that there is nothing to compare with.
-func checkBaseline(file string) error {
-	data, err := safe.Benchmarks.ReadFile(file)
-	if err != nil {
-		return flags.Mistakef("--baseline: %v (want a file of go test -bench)", err)
-	}
-	for r := benchfmt.NewReader(bytes.NewReader(data), file); r.Scan(); {
-		if _, ok := r.Result().(*benchfmt.Result); ok {
-			return nil
-		}
-	}
-	return flags.Mistakef("--baseline: %s has no benchmark results (want lines such as BenchmarkX 100 12.5 ns/op)", file)
-}
 
 // fromCache finds the results of --baseline rev:NAME. A revision without any is measured
 // beside the working tree, and kept for the next time.
@@ -52,7 +26,7 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	if err != nil {
 		return flags.Mistakef("--baseline: no revision %s in %s", rev, e.Subject.Dir)
 	}
-	file := cacheFile(o.cache, e, campaign.GoVersion(cmd.Context(), e.Subject.Dir), commit)
+	file := campaign.CacheFile(o.cache, e, campaign.GoVersion(cmd.Context(), e.Subject.Dir), commit)
 	if exists(file) {
 		o.baseline = file
 		return nil
@@ -60,43 +34,5 @@ func (o *benchFlags) fromCache(cmd *cobra.Command, e *dyno.Experiment) error {
 	notef(cmd, "%s does not exist yet: dyno measures %s and the working tree side by side", file, rev)
 	o.baseline = ""
 	e.Settings, e.Factors = nil, dyno.Factors{{Name: "rev", Levels: []string{rev, "."}}}
-	return nil
-}
-
-// cacheFile names a revision's results by all that they depend on.
-func cacheFile(cache string, e *dyno.Experiment, version, commit string) string {
-	all := store.Redacted(e).Resolved() // as the run directory has it
-	_, cpu, _ := lab.Describe()
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%q %q %d %v %q %q %q %q", all.Bench.Packages, all.Bench.Match, all.Bench.CPUs, all.Bench.Sample, all.Subject.Env, all.Subject.Build, all.Subject.Args, cpu)
-	return filepath.Join(cache, fmt.Sprintf("%s-%.12s-%s-%08x.txt", filepath.Base(e.Name), commit, cmp.Or(version, "go"), h.Sum32()))
-}
-
-// fillCache writes a benchmark file of each setting that is a commit, built by the go
-// command's own choice: without changes beside it, and with nothing else varied.
-func fillCache(cache string, dir *store.Dir) error {
-	if err := os.MkdirAll(cache, 0o777); err != nil {
-		return err
-	}
-	e, results := dir.Run.Plan, dir.Results()
-	for _, s := range e.Levels() {
-		i := slices.IndexFunc(results, func(r *dyno.Result) bool { return r.Trial.Setting.String() == s.String() && r.Trial.For == "" })
-		if i < 0 || slices.ContainsFunc(s, func(l dyno.Level) bool { return l.Factor != "rev" }) {
-			continue
-		}
-		version, commit, _ := strings.Cut(results[i].Subject, " ")
-		if commit == "" || strings.Contains(commit, "+dirty") {
-			continue
-		}
-		var b strings.Builder
-		h := dir.Run.Host
-		fmt.Fprintf(&b, "goos: %s\ngoarch: %s\ncpu: %s\ncommit: %s\ngo: %s\n", h.OS, h.Arch, cmp.Or(h.CPU, "unknown"), commit, version)
-		if err := export.BenchOf(&b, results, s); err != nil {
-			return err
-		}
-		if err := os.WriteFile(cacheFile(cache, e, version, commit), []byte(b.String()), 0o666); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/store"
 )
 
@@ -20,7 +21,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {
 		e.Bench.Blocks = aloneBlocks
 	}
-	noteDirty(cmd, e)
+	campaignOf(cmd).NoteDirty(cmd.Context(), e)
 	c := campaignOf(cmd)
 	dir, err := c.Benchmarks(cmd.Context(), o.out.runOf(e), o.baseline)
 	if dir == nil {
@@ -28,7 +29,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	}
 	defer dir.Close()
 	if o.cache != "" && err == nil {
-		err = fillCache(o.cache, dir)
+		err = campaign.FillCache(o.cache, dir)
 	}
 	err = o.out.conclude(cmd, c, dir, err)
 	if !reported(err) && !errors.Is(err, errInterrupted) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/analysis/compare"
@@ -181,44 +180,10 @@ func demoBench(cmd *cobra.Command, source, path string, b examples.Benchmark, s 
 		return err
 	}
 	var errs []error
-	for _, t := range benchTables(strings.NewReader(results.String())) {
+	for _, t := range findings.BenchTables(strings.NewReader(results.String())) {
 		errs = append(errs, o.printTable(cmd, t), printStudy(cmd.OutOrStdout(), s, b.Plan+"/"+t.Name, t, o))
 	}
 	return errors.Join(errs...)
-}
-
-// benchTables takes sub-benchmarks for settings and rounds for blocks.
-func benchTables(r io.Reader) (tables []*compare.Table) {
-	results := map[string][]*dyno.Result{}
-	rounds := map[string]int{}
-	var names []string
-	for br := benchfmt.NewReader(r, "bench.txt"); br.Scan(); {
-		res, ok := br.Result().(*benchfmt.Result)
-		if !ok {
-			continue
-		}
-		base, parts := res.Name.Parts()
-		var setting dyno.Setting
-		for _, p := range parts {
-			if key, value, ok := strings.Cut(strings.TrimPrefix(string(p), "/"), "="); ok {
-				setting = append(setting, dyno.Level{Factor: key, Value: value})
-			}
-		}
-		name, at := string(base), string(base)+setting.String()
-		if results[name] == nil {
-			names = append(names, name)
-		}
-		rounds[at]++
-		d := &dyno.Result{Trial: dyno.Trial{N: len(results[name]) + 1, Block: rounds[at], Setting: setting}}
-		for _, v := range res.Values {
-			d.Values = append(d.Values, dyno.Value{Metric: v.Unit, Value: v.Value})
-		}
-		results[name] = append(results[name], d)
-	}
-	for _, name := range names {
-		tables = append(tables, compare.Tabulate(results[name], compare.Options{Name: name}))
-	}
-	return tables
 }
 
 // printStudy prints the published tables of a plan beside what t found, unless a program

@@ -78,7 +78,7 @@ collections.
 			if o.dir != "" {
 				return newRunDir(cmd, e, &o)
 			}
-			if err := checkRepeats(cmd, e); err != nil {
+			if err := campaignOf(cmd).CheckRepeats(e); err != nil {
 				return err
 			}
 			return measureOnly(cmd, e, &o)
@@ -149,4 +149,15 @@ func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 		notef(cmd, "%s: the service runs already", note)
 	}
 	e.Profile, e.ProfileRepeats, e.Trace, e.Limits, e.Memory = nil, 0, 0, dyno.Limits{}, nil
+}
+
+// oneTrial leaves what a service that runs already can have.
+func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
+	var notes []string
+	if len(e.Factors)+len(e.Settings) > 0 {
+		notes = append(notes, "nothing is varied")
+	}
+	attached(cmd, e, notes...)
+	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
+	e.Load.Idle = 0 // in which it would not end when it is told to
 }

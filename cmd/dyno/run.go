@@ -3,25 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/campaign/progress"
-	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/lab/look"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/words"
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/subject/guard"
 )
@@ -80,8 +71,8 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 				e.Relink = new(true)
 			}
 			if print {
-				if look.Open(e) && !cmd.Flags().Changed("warmup") {
-					notef(cmd, "the run looks at the service first, and chooses its own clients, warm-up and length where the plan below has the defaults")
+				if !cmd.Flags().Changed("warmup") {
+					campaignOf(cmd).NoteLook(e)
 				}
 				return report.Plan(cmd.OutOrStdout(), e)
 			}
@@ -104,74 +95,12 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 	return cmd
 }
 
-func oneTarget(cmd *cobra.Command, args []string) error {
-	if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
-		return errors.New("more than one target (consider: -- before the service's arguments)")
-	}
-	return nil
-}
-
-func planned(cmd *cobra.Command, p *flags.Set, args []string, overhead bool) (*dyno.Experiment, error) {
-	e, err := written(cmd, p, args)
-	if err != nil {
-		return nil, err
-	}
-	if overhead {
-		if !cmd.Flags().Changed("repeat") {
-			e.Repeats = 0 // a plan's is of launches
-		}
-		costs, err := e.Overhead()
-		if err != nil {
-			return nil, err
-		}
-		e = &costs
-	}
-	robust := slices.Equal(e.Primary, []string{"robust"})
-	if robust {
-		e.Primary = nil
-	}
-	if err = p.Check(e, lab.Check); err == nil && robust {
-		if look.Open(e) { // a certificate that lets response times in is of the default load
-			e.Load.Duration = e.Trial(e.Levels()[0]).Load.Duration
-		}
-		var seen []certify.Limit
-		e.Primary, seen = findings.Robust(e, campaign.ThisHost(e))
-		notef(cmd, "%s", words.Robust(seen))
-	}
-	return e, err
-}
-
-// written is the plan of file, flags and target before it is checked.
-func written(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment, error) {
-	e, err := p.Experiment()
-	if err != nil {
-		return nil, err
-	}
-	if n := cmd.ArgsLenAtDash(); n >= 0 {
-		e.Subject.Args = args[n:]
-		args = args[:n]
-	}
-	if len(args) == 1 {
-		if err := flags.Target(e, args[0]); err != nil {
-			return nil, err
-		}
-	}
-	if s := &e.Subject; s.PID != 0 || s.Process != "" {
-		return nil, flags.Mistakef("the subject runs already (consider: dyno watch)")
-	}
-	if e.Subject.Dir == "" {
-		if e.Subject.Dir, err = os.Getwd(); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
-}
-
 func newRunDir(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
-	if err := checkRepeats(cmd, e); err != nil {
+	c := campaignOf(cmd)
+	if err := c.CheckRepeats(e); err != nil {
 		return err
 	}
-	noteDirty(cmd, e)
+	c.NoteDirty(cmd.Context(), e)
 	err := measureInto(cmd, e, o, nil)
 	if !reported(err) {
 		return err
@@ -193,25 +122,6 @@ func sayWhere(cmd *cobra.Command, dir, next string) {
 		next = fmt.Sprintf(" (consider: %s %s)", self(), next)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "results are in %s, with pictures in %s%s\n", dir, filepath.Join(dir, campaign.PageFile), next)
-}
-
-// noteDirty says that what is not committed is in no revision that is compared.
-func noteDirty(cmd *cobra.Command, e *dyno.Experiment) {
-	revised, working := false, false
-	for _, l := range slices.Concat(e.Levels()...) {
-		revised = revised || l.Factor == "rev"
-		working = working || l.Factor == "rev" && l.Value == "."
-	}
-	dir := e.Subject.Dir
-	if filepath.IsAbs(e.Subject.Package) {
-		dir = e.Subject.Package
-	}
-	if !revised || working {
-		return
-	}
-	if changes, _ := campaign.Tool(cmd.Context(), dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" {
-		notef(cmd, "no revision has your uncommitted changes (consider: --vary rev=HEAD,.)")
-	}
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
@@ -272,27 +182,4 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	}
 	campaign.Stay(e, dir.Results())
 	return measureInto(cmd, e, o, dir)
-}
-
-// checkRepeats says what so few blocks cannot tell. A limit of a change that could not be judged is a mistake, as a gate
-// that cannot fail is none.
-func checkRepeats(cmd *cobra.Command, e *dyno.Experiment) error {
-	if e.Sequential() {
-		return nil
-	}
-	repeats := e.Resolved().Repeats
-	settings := len(e.Levels())
-	least := compare.FewestBlocks // which is as many as the interval of a median takes
-	change := slices.IndexFunc(e.Thresholds, func(t dyno.Threshold) bool { return t.Change })
-	switch {
-	case repeats < least && change >= 0:
-		return flags.Mistakef("threshold %q cannot be judged in %s: a change takes %d (consider: --repeat %d, or no --repeat)",
-			e.Thresholds[change], layout.Count(repeats, "block"), least, least)
-	case settings > 1 && repeats < least:
-		notef(cmd, "%s of %d settings are too few for any verdict, which takes %d (consider: --repeat %d)",
-			layout.Count(repeats, "repeat"), settings, least, least)
-	case repeats > 1 && repeats < least:
-		notef(cmd, "an interval for the median of each setting needs %d repeats, not %d", least, repeats)
-	}
-	return nil
 }

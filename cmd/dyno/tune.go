@@ -15,12 +15,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/plan/flags"
 	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
 	"github.com/dynolab/dyno/report/tuned"
-	"github.com/dynolab/dyno/tune"
 )
 
 type tuneFlags struct {
@@ -81,7 +78,7 @@ GOEXPERIMENT=nogreenteagc.`,
 				return err
 			}
 			if o.print {
-				return o.printPlan(cmd, t)
+				return t.Print(cmd.OutOrStdout())
 			}
 			found, err := t.Run(cmd.Context())
 			return o.printReport(cmd, found, err)
@@ -91,7 +88,7 @@ GOEXPERIMENT=nogreenteagc.`,
 	fs.SortFlags = false
 	fs.StringVar(&o.Goal, "goal", "", "the goal: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
 	fs.StringArrayVar(&o.SubjectTo, "subject-to", nil, "`limit` that must hold, such as 'rss_peak < 400MiB' or 'change(p99) < 5%'; may be repeated, replaces the plan's thresholds")
-	fs.Float64Var(&o.Price, "memory-price", tune.DefaultPrice, "without --goal: how many per cent of CPU time 1% of peak memory may cost, a `number`")
+	fs.Float64Var(&o.Price, "memory-price", campaign.DefaultPrice, "without --goal: how many per cent of CPU time 1% of peak memory may cost, a `number`")
 	fs.StringVar(&o.Gain, "gain", "2%", "least gain that is worth a change, a `share`")
 	fs.StringVar(&o.Reserve, "reserve", "", "`size` of the memory reserved for the service, such as a container's limit if this machine sets none (default --limit memory=)")
 	fs.DurationVar(&o.Total, "total", 5*time.Minute, "most `time` for all trials, without builds")
@@ -143,29 +140,6 @@ func fromHere(path string) string {
 		return rel
 	}
 	return path
-}
-
-// printPlan says what would be measured.
-func (o *tuneFlags) printPlan(cmd *cobra.Command, t *campaign.Tuning) error {
-	w := cmd.OutOrStdout()
-	e := t.Plan(t.Common, &t.Problem, tune.StageToday, []dyno.Setting{t.Problem.Today})
-	text, err := findings.PlanText(e)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(w, tuned.Planned(t.Problem))
-	share := func(s tune.Stage) dyno.Duration { return dyno.Duration(t.Most(s).Round(time.Second)) }
-	fmt.Fprintf(w, "%s: today's setting, %d launches, at most %v\n", tuned.Dirs[tune.StageToday], cmp.Or(e.Repeats, 1), share(tune.StageToday))
-	fmt.Fprintf(w, "%s: today's and %s side by side, at most %v\n", tuned.Dirs[tune.StageCandidates],
-		layout.Count(t.Problem.Most+len(t.Problem.Try), "other"), share(tune.StageCandidates))
-	t.Spent = t.Most(tune.StageToday) + t.Most(tune.StageCandidates)
-	fmt.Fprintf(w, "%s: if the results suggest another setting, at most %v\n", tuned.Dirs[tune.StageMore], share(tune.StageMore))
-	if t.Headroom {
-		t.Spent += t.Most(tune.StageMore)
-		fmt.Fprintf(w, "%s: half and double the load, larger live heaps, at most %v\n", tuned.Dirs[tune.StageHeadroom], share(tune.StageHeadroom))
-	}
-	_, err = fmt.Fprintf(w, "\nthe plan of the first stage:\n\n%s", text)
-	return err
 }
 
 // printPatch prints a patch of a tuning that is over.

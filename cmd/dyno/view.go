@@ -24,6 +24,7 @@ import (
 
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
+	"github.com/dynolab/dyno/web/child"
 )
 
 type viewFlags struct {
@@ -85,8 +86,8 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	}
 	at := listener.Addr().(*net.TCPAddr)
 	hosts := hostsOf(at, o.addr)
-	resumes := &resumer{ctx: cmd.Context()}
-	defer resumes.children.Wait()
+	resumes := &child.Resumer{Context: cmd.Context()}
+	defer resumes.Wait()
 	root, err := filepath.Abs(dir) // the list says it, to whom "." would say nothing
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (o *viewFlags) view(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		cookie = rand.Text()
 	}
-	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Secret: rand.Text(), Cookie: cookie, Token: rand.Text(), Resume: resumes.resume}
+	site := &web.Site{Root: root, Hosts: append(hosts, o.hosts...), Secret: rand.Text(), Cookie: cookie, Token: rand.Text(), Resume: resumes.Resume}
 	address := "http://" + hosts[0] + "/"
 	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
 		address += "runs/" + url.PathEscape(filepath.Base(root)) + "/"

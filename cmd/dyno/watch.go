@@ -219,17 +219,6 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 	return found, nil
 }
 
-// oneTrial leaves what a service that runs already can have.
-func oneTrial(cmd *cobra.Command, e *dyno.Experiment) {
-	var notes []string
-	if len(e.Factors)+len(e.Settings) > 0 {
-		notes = append(notes, "nothing is varied")
-	}
-	attached(cmd, e, notes...)
-	e.Factors, e.Settings, e.Repeats, e.Slice = nil, nil, 1, 0
-	e.Load.Idle = 0 // in which it would not end when it is told to
-}
-
 func watchInto(cmd *cobra.Command, e *dyno.Experiment, o *outFlags, w lab.Watching) error {
 	if err := o.check(cmd, e); err != nil {
 		return err

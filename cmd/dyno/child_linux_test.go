@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynolab/dyno/store"
 	"github.com/dynolab/dyno/web"
+	"github.com/dynolab/dyno/web/child"
 )
 
 // A run is gone on with by a dyno of its own, which is interrupted, not killed,
@@ -32,8 +33,8 @@ func TestResumeChild(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		m := &resumer{ctx: ctx, program: "dyno"}
-		stop, done, err := m.resume(s.out)
+		m := &child.Resumer{Context: ctx, Program: "dyno"}
+		stop, done, err := m.Resume(s.out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestResumeChild(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("it does not end")
 		}
-		m.children.Wait()
+		m.Wait()
 		cancel()
 		log, err := os.ReadFile(filepath.Join(s.out, web.ResumeLog))
 		if err != nil || !strings.Contains(string(log), "resume with dyno run --resume "+s.out) {

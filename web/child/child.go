@@ -1,4 +1,6 @@
-package main
+// Package child goes on with runs for dyno view, each in a dyno of its own, so that what measures shares no memory and no collector
+// with what shows it.
+package child
 
 import (
 	"context"
@@ -12,18 +14,21 @@ import (
 	"github.com/dynolab/dyno/web"
 )
 
-// A resumer goes on with runs, each in a dyno of its own, so that what measures
-// shares no memory and no collector with what shows it.
-type resumer struct {
-	ctx      context.Context // at whose end the runs are interrupted
-	program  string          // "" means this one
+// A Resumer goes on with runs.
+type Resumer struct {
+	Context context.Context // at whose end the runs are interrupted
+	Program string          // "" means this one
+
 	children sync.WaitGroup
 }
 
-// resume starts dyno run --resume. What it writes goes to resume.log in the run
+// Wait waits for the end of all runs.
+func (m *Resumer) Wait() { m.children.Wait() }
+
+// Resume starts dyno run --resume. What it writes goes to resume.log in the run
 // directory. stop interrupts it, once; done is closed when it has ended.
-func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err error) {
-	program := m.program
+func (m *Resumer) Resume(path string) (stop func(), done <-chan struct{}, err error) {
+	program := m.Program
 	if program == "" {
 		if program, err = os.Executable(); err != nil {
 			return nil, nil, fmt.Errorf("find this program: %w", err)
@@ -35,7 +40,7 @@ func (m *resumer) resume(path string) (stop func(), done <-chan struct{}, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, stop := context.WithCancel(m.ctx)
+	ctx, stop := context.WithCancel(m.Context)
 	cmd := exec.CommandContext(ctx, program, "run", "--resume", path)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = childAttributes()

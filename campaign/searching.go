@@ -61,7 +61,7 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 		s.Notes, s.unkept = append(s.Notes, dyno.KeptAwake(since)), s.dir.SetAwake(since)
 	}
 	s.searches, err = capacity.Run(ctx, s.Problem, len(s.Settings), s.measure)
-	interrupted := err != nil
+	cut := err
 	err = errors.Join(err, s.unkept)
 	if !slices.ContainsFunc(s.searches, func(x *capacity.Search) bool { return len(x.Windows) > 0 }) {
 		if err == nil {
@@ -72,11 +72,11 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	r = &knee.Report{
 		Problem: s.Problem, Settings: s.Settings, Searches: s.searches, Negligible: s.Negligible,
 		Name: s.Plan.Name, Dyno: s.Version, Made: time.Now(), Dir: s.dir.Path, Arrival: s.Plan.Load.Arrival,
-		Sessions: s.Plan.Load.Session(), Interrupted: interrupted, Notes: s.Notes,
+		Sessions: s.Plan.Load.Session(), Interrupted: cut != nil, Notes: s.Notes,
 	}
 	err = errors.Join(err, s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) }))
 	_, unread, unwritten := ReadAndWrite(s.dir)
-	return r, errors.Join(err, unread, unwritten)
+	return r, errors.Join(err, unread, unwritten, s.conclude(r, cut))
 }
 
 // directory opens the run directory.

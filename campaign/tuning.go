@@ -86,7 +86,7 @@ func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
 	if r.Base == nil || r.Base.Trials == 0 || errors.As(err, new(*lab.OverriddenError)) {
 		return nil, err // which err says
 	}
-	return r, errors.Join(err, t.keep(r))
+	return r, errors.Join(err, t.keep(r), t.conclude(r, err))
 }
 
 func (t *Tuning) plan(s tune.Stage, settings []dyno.Setting) *dyno.Experiment {

@@ -31,6 +31,8 @@ type Record struct {
 	Flags    map[string][]string `json:"flags,omitempty"`   // of the question alone, as given
 	Plan     *dyno.Experiment    `json:"plan"`              // as asked
 	Steps    []Step              `json:"steps,omitempty"`   // that are done, in order
+	Answer   string              `json:"answer,omitempty"`  // in a sentence, so far
+	Done     bool                `json:"done,omitempty"`    // it is the last
 
 	dir string
 }
@@ -54,6 +56,12 @@ func (r *Record) Create(dir string) error {
 // Add keeps a step that is done.
 func (r *Record) Add(s Step) error {
 	r.Steps = append(r.Steps, s)
+	return r.write()
+}
+
+// Conclude keeps the answer in a sentence, and whether it is the last.
+func (r *Record) Conclude(answer string, done bool) error {
+	r.Answer, r.Done = answer, done
 	return r.write()
 }
 

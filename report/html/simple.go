@@ -10,15 +10,15 @@ import (
 	"github.com/dynolab/dyno/report/layout"
 )
 
-// A Simple is a page of one picture and the table that says the same, which is no page of a run.
+// A Simple is a page of one picture and the tables that say the same, which is no page of a run.
 type Simple struct {
 	Title   string
-	About   []string // lines below the title
-	Figure  string   // title of the picture
-	Shows   string   // what it shows
-	Picture chart.SVG
-	Table   layout.Section
-	Notes   []string // below the table
+	About   []string  // lines below the title
+	Figure  string    // title of the picture
+	Shows   string    // what it shows
+	Picture chart.SVG // "" if there is none
+	Tables  []layout.Section
+	Notes   []string // below the last table
 	Foot    string
 }
 
@@ -34,13 +34,22 @@ func WriteSimple(w io.Writer, p Simple) error {
 	out := simplePaper{Simple: p, Head: styled()}
 	out.Title, out.Foot = tame(p.Title, mostCell), tame(p.Foot, mostNote)
 	out.About = tameAll(p.About, 50, mostNote)
-	table := block{Title: tame(p.Table.Title, mostCell), Lines: tameAll(slices.Concat(p.Table.Notes, p.Notes), 100, mostNote)}
-	for i := range p.Table.Grids {
-		table.Tables = append(table.Tables, sheet{table.Title, tableHTML(&p.Table.Grids[i], table.Title, "the JSON")})
+	if p.Picture != "" {
+		out.Blocks = append(out.Blocks, block{Figure: &figure{
+			ID: "fig", Kind: "svg", Name: "figure", Title: tame(p.Figure, mostCell), Shows: tame(p.Shows, mostNote), Picture: template.HTML(p.Picture),
+		}})
 	}
-	out.Blocks = []block{
-		{Figure: &figure{ID: "fig", Kind: "svg", Name: "figure", Title: tame(p.Figure, mostCell), Shows: tame(p.Shows, mostNote), Picture: template.HTML(p.Picture)}},
-		table,
+	for n := range p.Tables {
+		t := &p.Tables[n]
+		notes := t.Notes
+		if n == len(p.Tables)-1 {
+			notes = slices.Concat(notes, p.Notes)
+		}
+		table := block{Title: tame(t.Title, mostCell), Lines: tameAll(notes, 100, mostNote)}
+		for i := range t.Grids {
+			table.Tables = append(table.Tables, sheet{table.Title, tableHTML(&t.Grids[i], table.Title, "the JSON")})
+		}
+		out.Blocks = append(out.Blocks, table)
 	}
 	return templates.ExecuteTemplate(w, "simple", out)
 }

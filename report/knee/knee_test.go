@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"html"
 	"math"
 	"slices"
 	"strings"
@@ -70,6 +72,27 @@ func TestText(t *testing.T) {
 	for _, want := range []string{"p99 (up) against the rate (right): ● held, ○ not held, ─ p99 < 30ms", "not held\n", "doubt: 1 of ", "All windows: dyno report dyno-runs/svc"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// The page has the answer, the limit in its picture, and every window.
+func TestHTML(t *testing.T) {
+	for _, capacities := range [][]float64{{500}, {500, 600}} {
+		r := searched(t, 3*time.Minute, capacities...)
+		var b bytes.Buffer
+		if err := r.HTML(&b); err != nil {
+			t.Fatal(err)
+		}
+		page := b.String()
+		windows := 0
+		for _, s := range r.Searches {
+			windows += len(s.Windows)
+		}
+		for _, want := range []string{"<h1>" + html.EscapeString(r.First()) + "</h1>", "<svg", "the line is the limit, p99 &lt; 30ms", fmt.Sprintf("%d windows, by rate", windows)} {
+			if !strings.Contains(page, want) {
+				t.Errorf("no %q in the page", want)
+			}
 		}
 	}
 }

@@ -32,16 +32,9 @@ func Text(r *Report, o layout.Options) string {
 		s.Text(&b, o.Columns(), o.Color)
 	}
 	answers := r.answers()
-	line(r.first(answers))
-	for i := range answers {
-		if text := r.why(i, answers[i]); text != "" {
-			line(text)
-		}
-		if restless(r.Searches[i], answers[i]) {
-			line(r.of(i) + disturbances(r.Searches[i], answers[i]))
-		}
+	for _, text := range r.head(answers) {
+		line(text)
 	}
-	line(fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
 	if len(r.Settings) > 1 {
 		section(r.compared(answers))
 	}
@@ -56,6 +49,20 @@ func Text(r *Report, o layout.Options) string {
 	}
 	line("All windows: dyno report " + r.Dir)
 	return b.String()
+}
+
+// head is the answer, what it lacks, and how it was measured.
+func (r *Report) head(answers []capacity.Answer) []string {
+	lines := []string{r.first(answers)}
+	for i := range answers {
+		if text := r.why(i, answers[i]); text != "" {
+			lines = append(lines, text)
+		}
+		if restless(r.Searches[i], answers[i]) {
+			lines = append(lines, r.of(i)+disturbances(r.Searches[i], answers[i]))
+		}
+	}
+	return append(lines, fmt.Sprintf("open load (%s), a launch and a queue for each window; latency runs from when a request was due", r.Arrival))
 }
 
 // first is the answer.
@@ -216,33 +223,45 @@ func (r *Report) compared(answers []capacity.Answer) *layout.Section {
 // signs are of settings, in their order.
 var signs = []rune("123456789abcdefghijklmnopqrstuvwxyz")
 
-// drawn is the knee: what the objective is about against the rate.
-func (r *Report) drawn(answers []capacity.Answer, width int) []string {
-	j := answers[0].Binding
-	o := r.Problem.Objectives[j]
-	limit := cmp.Or(o.Limit.Seconds(), o.Share)
-	var points []plot.Point
-	least, most := math.Inf(1), 0.0
+// shown is the objective that pictures are about, and its limit.
+func (r *Report) shown(answers []capacity.Answer) (o dyno.Objective, limit float64) {
+	o = r.Problem.Objectives[answers[0].Binding]
+	return o, cmp.Or(o.Limit.Seconds(), o.Share)
+}
+
+// near visits the windows of each setting that are near its capacity, with what the objective of pictures is about, within bounds that
+// a picture has room for.
+func (r *Report) near(answers []capacity.Answer, visit func(i int, w *capacity.Window, y float64)) {
+	_, limit := r.shown(answers)
 	for i, s := range r.Searches {
 		for n := range s.Windows {
 			w := &s.Windows[n]
-			y := w.Seen[j]
-			if a := answers[i]; math.IsNaN(y) || a.Rate > 0 && (w.Rate > 2*a.Rate || w.Rate < a.Rate/8) {
-				continue
+			y := w.Seen[answers[0].Binding]
+			if a := answers[i]; !math.IsNaN(y) && (a.Rate <= 0 || w.Rate <= 2*a.Rate && w.Rate >= a.Rate/8) {
+				visit(i, w, min(max(y, limit/1000), 30*limit))
 			}
-			sign := '●'
-			switch {
-			case len(r.Searches) > 1:
-				sign = signs[i%len(signs)]
-			case w.Limited:
-				sign = '?'
-			case !s.Held(w):
-				sign = '○'
-			}
-			points = append(points, plot.Point{X: w.Rate, Y: min(max(y, limit/1000), 30*limit), Sign: sign})
-			least, most = min(least, w.Rate), max(most, w.Rate)
 		}
 	}
+}
+
+// drawn is the knee: what the objective is about against the rate.
+func (r *Report) drawn(answers []capacity.Answer, width int) []string {
+	o, limit := r.shown(answers)
+	var points []plot.Point
+	least, most := math.Inf(1), 0.0
+	r.near(answers, func(i int, w *capacity.Window, y float64) {
+		sign := '●'
+		switch {
+		case len(r.Searches) > 1:
+			sign = signs[i%len(signs)]
+		case w.Limited:
+			sign = '?'
+		case !r.Searches[i].Held(w):
+			sign = '○'
+		}
+		points = append(points, plot.Point{X: w.Rate, Y: y, Sign: sign})
+		least, most = min(least, w.Rate), max(most, w.Rate)
+	})
 	var line []plot.Point
 	for n := range width {
 		line = append(line, plot.Point{X: least * math.Pow(most/least, float64(n)/float64(width-1)), Y: limit, Sign: '─'})

@@ -215,3 +215,14 @@ func Share(x float64) string {
 	}
 	return fmt.Sprintf("%.0f", 100*x)
 }
+
+// Axis is a format for the numbers of an axis: it leaves out zeros at the end of a number.
+func Axis(format func(float64) string) func(float64) string {
+	return func(x float64) string {
+		number, unit, _ := strings.Cut(format(x), " ")
+		if strings.Contains(number, ".") {
+			number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
+		}
+		return strings.TrimSpace(number + " " + unit)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"github.com/dynolab/dyno/analysis/gcmodel"
 	"github.com/dynolab/dyno/findings/predict"
@@ -23,7 +22,7 @@ func HTML(w io.Writer, f *predict.Forecast) error {
 		Figure:  "Memory against the CPU time of collections",
 		Shows:   fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time. Both axes are logarithmic.", name),
 		Picture: figure(f),
-		Table:   layout.Section{Title: "Settings", Grids: []layout.Grid{t.grid}, Notes: append(t.footnotes(), notes(f)...)},
+		Tables:  []layout.Section{{Title: "Settings", Grids: []layout.Grid{t.grid}, Notes: append(t.footnotes(), notes(f)...)}},
 		Notes:   []string{"The figure beside a value is the reach of its 90% interval."},
 		Foot:    "Made by dyno predict. " + last(f),
 	})
@@ -52,18 +51,7 @@ func figure(f *predict.Forecast) chart.SVG {
 			was.Spots = append(was.Spots, at)
 		}
 	}
-	return chart.Scatter([]chart.Cloud{gogc, limits, was}, name, gcCPU(f), short(x), short(y))
-}
-
-// short leaves out zeros at the end of a number, for axes.
-func short(format func(float64) string) chart.Format {
-	return func(x float64) string {
-		number, unit, _ := strings.Cut(format(x), " ")
-		if strings.Contains(number, ".") {
-			number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
-		}
-		return strings.TrimSpace(number + " " + unit)
-	}
+	return chart.Scatter([]chart.Cloud{gogc, limits, was}, name, gcCPU(f), layout.Axis(x), layout.Axis(y))
 }
 
 func tip(format func(float64) string, x float64) string {

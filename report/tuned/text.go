@@ -33,17 +33,7 @@ func Text(r *Report, o layout.Options) string {
 		}
 		return text
 	}
-	about := "goal: " + r.goal() + "; a change must gain " + percent(r.Margin)
-	if len(r.Limits()) > 0 {
-		about += "; subject to " + constraints(r.Limits())
-	}
-	if r.Reserved > 0 {
-		about += fmt.Sprintf(" (95%% of the reserved %s)", dyno.Size(r.Reserved))
-	}
-	about = fold(about)
-	if r.Load != "" {
-		about += fold(r.Load)
-	}
+	about := fold(r.about()...)
 	passages := []string{fold(r.first(), r.second()) + "\n" + about}
 	ranks := []int{0} // what is left out first has the highest
 	for i, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
@@ -71,6 +61,21 @@ func Text(r *Report, o layout.Options) string {
 		passages = append(passages, fold("Left out for lack of space: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
 	}
 	return strings.Join(passages, "")
+}
+
+// about is what was asked, and of which load.
+func (r *Report) about() []string {
+	about := "goal: " + r.goal() + "; a change must gain " + percent(r.Margin)
+	if len(r.Limits()) > 0 {
+		about += "; subject to " + constraints(r.Limits())
+	}
+	if r.Reserved > 0 {
+		about += fmt.Sprintf(" (95%% of the reserved %s)", dyno.Size(r.Reserved))
+	}
+	if r.Load != "" {
+		return []string{about, r.Load}
+	}
+	return []string{about}
 }
 
 // first is the recommendation.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"html"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -180,6 +181,20 @@ func TestText(t *testing.T) {
 			}
 		}
 		golden(t, test.name+".txt", text)
+	}
+}
+
+// The page has the recommendation, today's setting in its picture, and what was predicted.
+func TestHTML(t *testing.T) {
+	r := reportOf(outcome(t, service{0.2}, problem(t, "min cpu_per_req", "rss_peak < 400MiB")))
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<h1>" + html.EscapeString(r.First()) + "</h1>", "<svg", "recommended", "Measured side by side", "Predicted before"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in the page", want)
+		}
 	}
 }
 

@@ -45,6 +45,9 @@ type entry struct {
 	Ran     string // versions of Go and revisions
 	Summary *summary
 
+	Question string // of a campaign, such as tune; "" of other runs
+	Answer   string // in a sentence, so far
+
 	Conditions trend.Conditions
 }
 
@@ -95,7 +98,7 @@ func (s *Site) all() (all []*entry, note string, err error) {
 // is under way.
 func (s *Site) entry(p place) *entry {
 	e, _ := s.entries.get(p.path, stamp(p.path), func() (*entry, error) { return readEntry(p), nil })
-	if e.State == interrupted && heldNow(p.path) {
+	if e.State == interrupted && heldNow(p) {
 		now := *e
 		now.State = underWay
 		return &now
@@ -106,7 +109,7 @@ func (s *Site) entry(p place) *entry {
 // stamp is the times and sizes of the files that entries and pages are made of.
 func stamp(path string) string {
 	var b strings.Builder
-	for _, name := range []string{"run.json", "summary.json", "results.jsonl"} {
+	for _, name := range []string{"run.json", "summary.json", "results.jsonl", store.RecordFile} {
 		if info, err := os.Lstat(filepath.Join(path, name)); err == nil {
 			fmt.Fprint(&b, name, info.ModTime().UnixNano(), info.Size())
 		}
@@ -129,6 +132,9 @@ func readEntry(p place) *entry {
 }
 
 func (e *entry) read() error {
+	if err := e.readQuestion(); e.campaign {
+		return err
+	}
 	var run struct {
 		store.Run
 		Plan *planned `json:"plan"`
@@ -163,6 +169,30 @@ func (e *entry) read() error {
 		return err
 	}
 	return e.readResults()
+}
+
+// readQuestion reads what a campaign was asked, and the answer.
+func (e *entry) readQuestion() error {
+	var r struct {
+		store.Record
+		Plan *planned `json:"plan"`
+	}
+	err := safe.ReadJSON(filepath.Join(e.path, store.RecordFile), &r)
+	if err == nil && r.Plan == nil {
+		err = errors.New(store.RecordFile + " has no plan")
+	}
+	if err != nil {
+		return err
+	}
+	e.Question, e.Answer = r.Question, r.Answer
+	if e.campaign {
+		e.Run.Dyno, e.Run.Started, e.Plan, e.Blocks = r.Dyno, r.Started, *r.Plan, len(r.Steps)
+		e.State = interrupted
+		if r.Done {
+			e.State = done
+		}
+	}
+	return nil
 }
 
 // sequential is [dyno.Experiment.Sequential].

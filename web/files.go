@@ -145,11 +145,15 @@ func send(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo, 
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// saved shows the report that a run was saved with.
-func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place) error {
-	f, info, err := p.open("report.html")
-	if err != nil || info.IsDir() {
+// saved shows a page that lies in the directory of a run or a campaign.
+func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place, name string) error {
+	f, info, err := p.open(name)
+	switch {
+	case err == nil && !info.IsDir():
+	case name == "report.html":
 		return refuse(http.StatusNotFound, "The run has no report.html (consider: dyno report %s --format html).", p.path)
+	default:
+		return refuse(http.StatusNotFound, "There is no answer yet.")
 	}
 	defer f.Close()
 	send(w, r, f, info, "text/html; charset=utf-8", savedPolicy)

@@ -30,7 +30,7 @@ func (f filter) fits(e *entry) bool {
 	if f.Name != "" && e.Plan.Name != f.Name || !has(e.Plan.Subject.String(), f.Subject) || !has(e.rev()+" "+e.Ran, f.Rev) {
 		return false
 	}
-	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.Subject.String(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err}, " ")
+	all := strings.Join([]string{e.ID, e.Plan.Name, e.Plan.Subject.String(), e.rev(), e.Ran, strings.Join(e.Run.Settings, " "), e.State, e.Err, e.Question, e.Answer}, " ")
 	for word := range strings.FieldsSeq(f.Query) {
 		if !has(all, word) {
 			return false
@@ -55,6 +55,9 @@ func (e *entry) More() int { return len(e.Run.Settings) - len(e.Names()) }
 // Progress is how many blocks there are, and of how many unless the run decides that itself:
 // "3/6", or "3".
 func (e *entry) Progress() string {
+	if e.campaign {
+		return layout.Count(e.Blocks, "step")
+	}
 	if e.Open || e.Why() != "" {
 		return fmt.Sprint(e.Blocks)
 	}
@@ -70,6 +73,9 @@ func (e *entry) Why() string {
 // how many metrics did not change or are unclear; of a run of one setting, what was
 // measured.
 func (e *entry) Changes() (cs []change) {
+	if e.Answer != "" {
+		return []change{{"", e.Answer, ""}}
+	}
 	s := e.Summary
 	if s == nil || len(s.Settings) == 0 {
 		return nil

@@ -34,9 +34,18 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	mux := http.NewServeMux()
 	on := func(method, rest string, h http.HandlerFunc) { mux.HandleFunc(method+" "+runURL(p.ID)+rest, h) }
-	on("GET", "{$}", s.orPage(read(func(w http.ResponseWriter, r *http.Request, dir *store.Dir) error { return s.page(w, r, p, dir) })))
+	page := func(name string) http.HandlerFunc {
+		return s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.saved(w, r, p, name) })
+	}
 	on("GET", "files/{name...}", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.files(w, r, p) }))
-	on("GET", "report.html", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.saved(w, r, p) }))
+	on("GET", "answer.html", page("answer.html"))
+	if p.campaign {
+		on("GET", "{$}", page("answer.html"))
+		mux.ServeHTTP(w, r)
+		return nil
+	}
+	on("GET", "{$}", s.orPage(read(func(w http.ResponseWriter, r *http.Request, dir *store.Dir) error { return s.page(w, r, p, dir) })))
+	on("GET", "report.html", page("report.html"))
 	on("GET", "detail", orText(read(s.detail)))
 	on("GET", "live", orText(read(s.live)))
 	on("GET", "pprof/{pass}/{kind}/{setting}/{page...}", orText(read(s.pprof)))
@@ -67,7 +76,7 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 	if base != "" && !known(dir, base) {
 		return refuse(http.StatusNotFound, "The run has no such setting to compare with.")
 	}
-	running := heldNow(p.path)
+	running := heldNow(p)
 	key, now := pageKey{p.path, base}, fmt.Sprint(stamp(p.path), running)
 	if !s.pages.has(key, now) {
 		leave, err := s.enter(r, dir.Path)
@@ -148,8 +157,10 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []html.File) 
 // fileLinks are links to the files that a reader asks for most.
 func fileLinks(p place) (links []html.File) {
 	own := runURL(p.ID)
-	if exists(p.path, "report.html") {
-		links = append(links, html.File{Name: "report.html", URL: own + "report.html"})
+	for _, name := range []string{"answer.html", "report.html"} {
+		if exists(p.path, name) {
+			links = append(links, html.File{Name: name, URL: own + name})
+		}
 	}
 	for _, name := range []string{"bench.txt", "summary.json", "results.jsonl", "run.json"} {
 		if exists(p.path, name) {

@@ -83,7 +83,7 @@ func distinct(s string) string {
 func (e *entry) tame() {
 	p, h := &e.Plan.Subject, &e.Run.Host
 	for _, s := range []*string{
-		&e.Plan.Name, &e.Ran, &p.Package, &p.Module, &p.Binary, &p.URL, &p.Process, &p.Rev,
+		&e.Plan.Name, &e.Ran, &e.Question, &e.Answer, &p.Package, &p.Module, &p.Binary, &p.URL, &p.Process, &p.Rev,
 		&e.Run.Dyno, &h.Name, &h.OS, &h.Arch, &h.CPU, &h.Kernel, &h.Go,
 	} {
 		*s = short(*s)

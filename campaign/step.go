@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,14 +156,3 @@ func (c *Campaign) did(name string, took time.Duration, seen any) error {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// AnswerFile is the page with the answer, in the directory of a campaign.
-const AnswerFile = "answer.html"
-
-// conclude writes the page of an answer, and keeps the answer in a sentence. failed is why the campaign did not come to its end.
-func (c *Campaign) conclude(answer interface {
-	First() string
-	HTML(w io.Writer) error
-}, failed error) error {
-	return errors.Join(store.Replace(filepath.Join(c.record.Dir(), AnswerFile), answer.HTML), c.record.Conclude(answer.First(), failed == nil))
-}

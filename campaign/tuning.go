@@ -43,18 +43,7 @@ type Tuning struct {
 // Run tunes, and writes tune.json and the patch. With an error, which may be the context's, the report has the complete stages; it is
 // nil if there are none.
 func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
-	switch {
-	case t.Record.Dir() != "":
-	case t.Dir == "":
-		if t.Dir, err = store.NewPath(t.Common.Name+"-tune", time.Now()); err != nil {
-			return nil, err
-		}
-	default:
-		if err := store.Free(t.Dir); err != nil {
-			return nil, err
-		}
-	}
-	if t.Dir, err = filepath.Abs(t.Dir); err != nil {
+	if t.Dir, err = placeFor(t.Record, t.Dir); err != nil {
 		return nil, err
 	}
 	for i, x := range t.Problem.Try {
@@ -109,7 +98,7 @@ func (t *Tuning) buildExtras(ctx context.Context) error {
 
 func (t *Tuning) report(o *tune.Outcome) *tuned.Report {
 	return &tuned.Report{
-		Outcome: o, Name: t.Common.Name, Dyno: t.Version, Made: time.Now(), Dir: t.Dir, Load: t.load, Notes: t.notes,
+		Outcome: o, Name: t.Common.Name, Dyno: t.Version, Made: time.Now(), Dir: fromHere(t.Dir), Load: t.load, Notes: t.notes,
 	}
 }
 

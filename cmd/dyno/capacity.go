@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,8 +12,6 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/lab"
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/knee"
 )
 
 type capacityFlags struct {
@@ -81,7 +77,10 @@ requests of all its steps.`,
 				return o.printPlan(cmd, s)
 			}
 			found, err := s.Run(cmd.Context())
-			return o.printReport(cmd, found, err)
+			if found == nil {
+				return err
+			}
+			return printAnswer(cmd, &o.format, found.Dir, found, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -123,20 +122,6 @@ func loaded(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment, 
 	}
 	loadOnly(cmd, e)
 	return e, nil
-}
-
-// printReport prints what a search found. failed is why it did not come to its end.
-func (o *capacityFlags) printReport(cmd *cobra.Command, r *knee.Report, failed error) error {
-	if r == nil {
-		return failed
-	}
-	w := cmd.OutOrStdout()
-	if o.form() == "json" {
-		return errors.Join(failed, report.JSON(w, r.Document()))
-	}
-	r.Dir = fromHere(r.Dir)
-	_, err := io.WriteString(w, knee.Text(r, lookOf(w)))
-	return errors.Join(failed, err)
 }
 
 // printPlan says what would be measured.

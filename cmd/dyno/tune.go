@@ -16,7 +16,6 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
 	"github.com/dynolab/dyno/report/tuned"
 )
 
@@ -81,7 +80,10 @@ GOEXPERIMENT=nogreenteagc.`,
 				return t.Print(cmd.OutOrStdout())
 			}
 			found, err := t.Run(cmd.Context())
-			return o.printReport(cmd, found, err)
+			if found == nil {
+				return err
+			}
+			return printAnswer(cmd, &o.format, found.Dir, found, err)
 		},
 	}
 	fs := cmd.Flags()
@@ -112,35 +114,6 @@ GOEXPERIMENT=nogreenteagc.`,
 
 // ofOneRun are flags that tune has only to say that it decides what they say.
 var ofOneRun = []string{"repeat", "within"}
-
-// printReport prints what a tuning found. failed is why it did not come to its end.
-func (o *tuneFlags) printReport(cmd *cobra.Command, r *tuned.Report, failed error) error {
-	if r == nil {
-		return failed
-	}
-	w := cmd.OutOrStdout()
-	if o.form() == "json" {
-		return errors.Join(failed, report.JSON(w, r.Document()))
-	}
-	r.Dir = fromHere(r.Dir)
-	_, err := io.WriteString(w, tuned.Text(r, lookOf(w)))
-	if r.Interrupted {
-		fmt.Fprintf(cmd.ErrOrStderr(), "the tuning did not finish; its results so far are in %s (consider: %s tune --resume %[1]s)\n", r.Dir, self())
-	}
-	return errors.Join(failed, err)
-}
-
-// fromHere is a path relative to the working directory, if it lies below that.
-func fromHere(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return path
-	}
-	if rel, err := filepath.Rel(here, path); err == nil && !strings.HasPrefix(rel, "..") {
-		return rel
-	}
-	return path
-}
 
 // printPatch prints a patch of a tuning that is over.
 func printPatch(w io.Writer, args []string, kind string) error {

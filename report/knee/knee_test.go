@@ -63,7 +63,7 @@ func fits(t *testing.T, text string) {
 func TestText(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500)
 	r.Searches[0].Windows[0].Warnings = dyno.Warnings{{Kind: dyno.WarnSteal, Text: "the hypervisor withheld 5 % of the CPU time"}}
-	text := Text(r, layout.Options{Width: 80})
+	text := r.Text(layout.Options{Width: 80})
 	fits(t, text)
 	first, _, _ := strings.Cut(text, "\n")
 	if !strings.HasPrefix(first, "svc: capacity: ") || !strings.Contains(first, "/s (") || !strings.HasSuffix(first, "at p99 < 30ms and failures < 1%; binding: p99") {
@@ -100,7 +100,7 @@ func TestHTML(t *testing.T) {
 // Settings are compared with the first.
 func TestTextOfSettings(t *testing.T) {
 	r := searched(t, 3*time.Minute, 500, 600, 400, 500)
-	text := Text(r, layout.Options{Width: 80})
+	text := r.Text(layout.Options{Width: 80})
 	fits(t, text)
 	rows := 0
 	for _, line := range strings.Split(text, "\n") {
@@ -127,8 +127,8 @@ func TestWhy(t *testing.T) {
 	} {
 		r := searched(t, 3*time.Minute, 500)
 		change(r)
-		text := Text(r, layout.Options{Width: 200})
-		if fits(t, Text(r, layout.Options{Width: 80})); !strings.Contains(text, want) {
+		text := r.Text(layout.Options{Width: 200})
+		if fits(t, r.Text(layout.Options{Width: 80})); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}

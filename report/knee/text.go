@@ -22,7 +22,7 @@ const (
 )
 
 // Text is what dyno capacity prints: a screen, the answer first.
-func Text(r *Report, o layout.Options) string {
+func (r *Report) Text(o layout.Options) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(layout.Fold(text, "", "  ", o.Columns())) }
 	section := func(s *layout.Section) {

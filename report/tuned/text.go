@@ -26,7 +26,7 @@ const mostLines = 45
 
 // Text is what dyno tune prints: a screen, the recommendation first. Where it would be longer, tables are left out that
 // tune.json has.
-func Text(r *Report, o layout.Options) string {
+func (r *Report) Text(o layout.Options) string {
 	fold := func(lines ...string) (text string) {
 		for _, line := range lines {
 			text += layout.Fold(line, "", "  ", o.Columns())

@@ -171,7 +171,7 @@ func TestText(t *testing.T) {
 				{Case: tune.Case{Kind: tune.Live50}, Today: values(1.2), Best: nil, BestFailed: true, Gain: nan, Lo: nan, Hi: nan},
 			}
 		}
-		text := Text(r, layout.Options{})
+		text := r.Text(layout.Options{})
 		if n := strings.Count(text, "\n"); n > 45 {
 			t.Errorf("%s has %d lines", test.name, n)
 		}
@@ -226,7 +226,7 @@ func TestDocument(t *testing.T) {
 	if _, err := json.Marshal(r.Document()); err != nil {
 		t.Error(err)
 	}
-	if text := Text(r, layout.Options{}); !strings.HasPrefix(text, "shop: keep today's setting, GOGC=100.\n") {
+	if text := r.Text(layout.Options{}); !strings.HasPrefix(text, "shop: keep today's setting, GOGC=100.\n") {
 		t.Error(text)
 	}
 }

@@ -28,8 +28,9 @@ type Question interface {
 	Ask(ctx context.Context, measure Measure) error
 }
 
-// Measure measures a plan side by side in the run directory of a name. enough may be nil.
-type Measure func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error)
+// Measure measures a plan side by side in the run directory of a name. enough may be nil. It is an alias, as questions do not import this
+// package.
+type Measure = func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error)
 
 // An Answer is what is said of a question, so far.
 type Answer interface {

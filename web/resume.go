@@ -88,6 +88,9 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	g := &s.going
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if exists(dir.Path, store.RecordFile) {
+		return refuse(http.StatusConflict, "this run is of a campaign, which chooses its own windows (consider: dyno capacity --resume %s)", dir.Path)
+	}
 	if len(dir.Missing()) == 0 {
 		if dir.Run.Ended != "" {
 			return refuse(http.StatusConflict, "this run is over: it has compared enough blocks")

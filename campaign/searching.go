@@ -30,6 +30,7 @@ type Search struct {
 
 	dir      *store.Dir
 	trials   int
+	left     map[string]int // trials by setting that an earlier session began, and no step has
 	parts    capacity.Parts // of the window under way
 	searches []*capacity.Search
 	failed   int   // trials in a row
@@ -88,7 +89,10 @@ func (s *Search) directory(resumed bool) (dir *store.Dir, err error) {
 		if _, err := dir.Reveal(s.Secrets); err != nil {
 			return nil, errors.Join(err, dir.Close())
 		}
-		s.trials = len(dir.Run.Plan.Settings)
+		s.trials, s.left = len(dir.Run.Plan.Settings), map[string]int{}
+		for i, setting := range dir.Run.Plan.Settings {
+			s.left[setting.String()] = i + 1
+		}
 		return dir, s.keepRecord(s.Record, s.Path)
 	}
 	if s.Path == "" {
@@ -123,6 +127,7 @@ func (s *Search) measure(ctx context.Context, i int, rate float64, length time.D
 	if step, err := s.before(name); err != nil {
 		return w, 0, err
 	} else if step != nil {
+		delete(s.left, name)
 		err = json.Unmarshal(step.Seen, &w)
 		return w, seconds(step.Took), err
 	}
@@ -154,15 +159,19 @@ func (s *Search) window(ctx context.Context, i int, rate float64, length time.Du
 	}
 }
 
-// trial measures a setting that has a rate, and adds what it found to the run.
+// trial measures a setting that has a rate, and adds what it found to the run. A trial that an earlier session began is done again.
 func (s *Search) trial(ctx context.Context, setting dyno.Setting, length time.Duration) (*dyno.Result, error) {
-	s.dir.Run.Plan.Settings = append(s.dir.Run.Plan.Settings, setting)
-	if err := s.dir.WritePlan(); err != nil {
-		return nil, err
+	n, began := s.left[setting.String()]
+	if delete(s.left, setting.String()); !began {
+		s.dir.Run.Plan.Settings = append(s.dir.Run.Plan.Settings, setting)
+		if err := s.dir.WritePlan(); err != nil {
+			return nil, err
+		}
+		s.trials++
+		n = s.trials
 	}
-	s.trials++
 	t := s.Plan.Trial(setting)
-	t.N, t.Block = s.trials, 1
+	t.N, t.Block = n, 1
 	t.Load.Duration = dyno.Duration(length + capacity.Settle)
 	t.Load.Seed = s.Plan.Rand(uint64(t.N)).Uint64()
 	var r *dyno.Result

@@ -60,7 +60,7 @@ func (c *Campaign) Ask(ctx context.Context, q Question, r *store.Record, dir str
 		if f == nil {
 			return nil, nil, err
 		}
-		measured = true
+		measured = measured || f.Table.Trials > 0
 		return f.Table, f.Results, err
 	})
 	if !measured {

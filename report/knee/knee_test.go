@@ -189,3 +189,11 @@ func TestDocument(t *testing.T) {
 		}
 	}
 }
+
+func TestPercent(t *testing.T) {
+	for x, want := range map[float64]string{1: "100%", 0.995: "99.5%", 0.99: "99%", 0.123: "12%", 0.0012: "0.12%", 2: "200%"} {
+		if got := percent(x); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+}

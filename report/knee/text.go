@@ -186,7 +186,12 @@ func median(xs []float64) float64 {
 
 func spent(s *capacity.Search) string { return dyno.Duration(s.Spent.Round(time.Second)).String() }
 
-func percent(x float64) string { return fmt.Sprintf("%.2g%%", 100*x) }
+func percent(x float64) string {
+	if x > 0.99 { // of which two digits would be 1e+02
+		return fmt.Sprintf("%.3g%%", 100*x)
+	}
+	return fmt.Sprintf("%.2g%%", 100*x)
+}
 
 // figure is a rate with three or four digits.
 func figure(rate float64) string {

@@ -123,7 +123,9 @@ func TestMachineMemory(t *testing.T) {
 
 // A CPU limit stops a program that wants a whole CPU, and the account says how often and for how long.
 func TestMachineCPU(t *testing.T) {
-	for _, limit := range []float64{0, 0.05, 0.1} {
+	limits, again := []float64{0, 0.05, 0.1}, 0
+	for i := 0; i < len(limits); i++ {
+		limit := limits[i]
 		g := group(t, Limits{CPU: limit})
 		var a *Account
 		begun := time.Now()
@@ -142,6 +144,12 @@ func TestMachineCPU(t *testing.T) {
 		a.Close()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if limit > 0 && got.Periods < 5 && again < 10 { // on a busy machine it may get no CPU at all for two seconds
+			again++
+			i--
+			g.Remove()
+			continue
 		}
 		frac := 0.0
 		if got.Periods > 0 {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 // mustRate is for tables; the rates in them are good.

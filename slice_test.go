@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 func sliced(factor string, levels ...string) *dyno.Experiment {

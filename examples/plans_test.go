@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 // TestPlans parses every plan of every example. It is what dyno demo and the

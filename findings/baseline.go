@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/safe"
+	"github.com/dynolab/dyno/internal/analysis/benchstat"
+	"github.com/dynolab/dyno/internal/safe"
 )
 
 // The files of a run directory that its benchmarks are compared by.

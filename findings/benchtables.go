@@ -7,7 +7,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/compare"
 )
 
 // BenchTables reads a file of benchmarks. It takes sub-benchmarks for settings and rounds for blocks.

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/safe"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/safe"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // CertificateFile is the copy of the certificate that there was of a service as its run began.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A certificate comes back as it was, and one of another schema does not.

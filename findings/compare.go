@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // ErrBenchmarks is returned by Compare for runs of benchmarks.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/stats"
 )
 
 // tabulate adds to a table what is to be said of settings without effect: first those that are not the plan's.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/report/words"
 )
 
 // Settings that the program alone reads, and of which nothing differs, are said to be doubtful; not if something does,

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // profilesByKind are the profiles of results by kind. What cannot be read is a doubt.

@@ -13,11 +13,11 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/benchstat"
+	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // Options say how to read a run. The zero value reads it as its plan says.

@@ -13,8 +13,8 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/leak"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/leak"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // heapProfile has so many samples of objects of 1 KiB that one line allocated.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/timeline"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // The size of a picture of a whole run.

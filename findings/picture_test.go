@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/timeline"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A drawn is a run that was never made: an open load of so many requests a second

@@ -12,9 +12,9 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/safe"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/safe"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // ReadProfiles reads the profiles of results of a run. It is an error if no result has any.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // robust are what a busy machine shows, too: counts, peaks, and CPU time in turns (doc/ci.md).

@@ -11,7 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // The sources of two revisions are those that were built, with -trimpath and without, after their worktrees are gone; what the

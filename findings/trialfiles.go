@@ -10,14 +10,14 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/exectrace"
-	"github.com/dynolab/dyno/analysis/leak"
-	"github.com/dynolab/dyno/analysis/tail"
-	"github.com/dynolab/dyno/analysis/timeline"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/safe"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+	"github.com/dynolab/dyno/internal/analysis/leak"
+	"github.com/dynolab/dyno/internal/analysis/tail"
+	"github.com/dynolab/dyno/internal/analysis/timeline"
+	"github.com/dynolab/dyno/internal/safe"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // mostTail is how many kept requests tails are read from: each 100 million take seconds.

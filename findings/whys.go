@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/analysis/profiles"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // What is shown of a benchmark that changed: more is in dyno profile.

@@ -1,9 +1,10 @@
+// Package load is not for other modules. It has the source of package client,
+// for the load program that dyno builds.
 package load
 
 import "embed"
 
-// Source is package client with what it imports, which is the standard library beside it: for programs
-// that dyno itself builds.
+// Source is the source of package client.
 //
-//go:embed client/*.go internal/*/*.go
+//go:embed client/*.go
 var Source embed.FS

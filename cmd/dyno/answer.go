@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/report"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/report"
 )
 
 // printAnswer prints what a campaign found. failed is why it did not come to its end.

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 // fromCache finds the results of --baseline rev:NAME. A revision without any is measured

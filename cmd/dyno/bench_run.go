@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // benchInto makes the run directory with the first result.

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/lab/gobench"
-	"github.com/dynolab/dyno/plan"
-	"github.com/dynolab/dyno/report/tables"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/lab/gobench"
+	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/report/tables"
 )
 
 // A fakeBench measures nothing: BenchmarkRSS takes 30 % longer in the second setting,

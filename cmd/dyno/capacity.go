@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 type capacityFlags struct {

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/certify"
-	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/words"
 )
 
 type certifyFlags struct {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web"
-	"github.com/dynolab/dyno/web/child"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/web"
+	"github.com/dynolab/dyno/internal/web/child"
 )
 
 // A run is gone on with by a dyno of its own, which is interrupted, not killed,

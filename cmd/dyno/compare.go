@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dynolab/dyno/analysis/benchstat"
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/benchtable"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/unwrap"
+	"github.com/dynolab/dyno/internal/analysis/benchstat"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/benchtable"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/unwrap"
 )
 
 func newCompare() *cobra.Command {

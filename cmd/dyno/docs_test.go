@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 // Every command of a document has flags that there are, and every plan is one. What they do is

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 // byEnvironment annotates a flag whose value comes from the environment.

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 // parse returns the experiment of a plan file and flags.

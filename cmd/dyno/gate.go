@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/cmd/dyno/github"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/tables"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/tables"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A gateError is of a run that was done, and is not what the user wants.

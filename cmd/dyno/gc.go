@@ -12,10 +12,10 @@ import (
 
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/gctrace"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/gclog"
-	"github.com/dynolab/dyno/unwrap"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/gclog"
+	"github.com/dynolab/dyno/internal/unwrap"
 )
 
 type gcFlags struct {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/spf13/cobra"
 )
 

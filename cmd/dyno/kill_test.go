@@ -150,7 +150,7 @@ func TestKilledAndResumed(t *testing.T) {
 // Neither the subject nor the load's program outlives a dyno that was killed.
 func TestKilledWithProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "loader")
-	if out, err := exec.Command("go", "build", "-o", program, "../../lab/cluster/conform/testdata/load").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "../../internal/lab/cluster/conform/testdata/load").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := startSession(t, "--load-program", program, "--repeat", "50")

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/load"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/load"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 func newLoad() *cobra.Command {

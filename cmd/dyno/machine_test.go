@@ -17,7 +17,7 @@ import (
 
 	"github.com/dynolab/dyno/examples"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // These tests need a Go module proxy and root: they measure a module nobody wrote here,

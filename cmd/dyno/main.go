@@ -19,12 +19,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/subject/awake"
-	"github.com/dynolab/dyno/subject/guard"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/subject/awake"
+	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
 // The exit statuses, as dyno help status says.

@@ -23,8 +23,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/dynolab/dyno/subject/awake"
-	"github.com/dynolab/dyno/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/awake"
+	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // which make run directories, and collect, which takes what --otlp pushes.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
-	single, err1 := filepath.Abs("../../subject/testdata/single")
+	single, err1 := filepath.Abs("../../internal/subject/testdata/single")
 	runs, err2 := filepath.Abs(filepath.Join(formerRuns, "2bb5b5f"))
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/campaign"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/words"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // campaignOf is a campaign that tells the user of a command what it does.

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/campaign/progress"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/lab/otlp"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/tables"
-	"github.com/dynolab/dyno/report/words"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/lab/otlp"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/tables"
+	"github.com/dynolab/dyno/internal/report/words"
 )
 
 type outFlags struct {

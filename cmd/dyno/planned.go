@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 func oneTarget(cmd *cobra.Command, args []string) error {

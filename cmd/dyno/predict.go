@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/gcmodel"
-	"github.com/dynolab/dyno/campaign/progress"
-	"github.com/dynolab/dyno/findings/predict"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/prediction"
+	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/findings/predict"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/prediction"
 )
 
 type predictFlags struct {

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/profile"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/profile"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // summaryRows are the functions of a setting.

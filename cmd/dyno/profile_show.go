@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/analysis/profiles"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/pprofpage"
-	"github.com/dynolab/dyno/report/profile"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/pprofpage"
+	"github.com/dynolab/dyno/internal/report/profile"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 func (o *profileFlags) tables(cmd *cobra.Command, dir *store.Dir, run *profiles.Run, verb string) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // makeProfiles makes the run directory DIR of so many blocks of profiles of two
@@ -61,4 +61,4 @@ func makeProfiles(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // testdata is where the recorded profiles are; scripts run elsewhere.
-var testdata, _ = filepath.Abs("../../analysis/profiles/testdata")
+var testdata, _ = filepath.Abs("../../internal/analysis/profiles/testdata")

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 func newReport() *cobra.Command {

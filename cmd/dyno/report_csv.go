@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/export"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/export"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A csvOfTrials prints requests or readings of all trials, one a line, for a spreadsheet as in

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/campaign/progress"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // ofSession are flags that say nothing of a question, but of one session with it.

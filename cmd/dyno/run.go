@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/campaign/progress"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/subject/guard"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
 func newRun() *cobra.Command {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 func newSchema() *cobra.Command {

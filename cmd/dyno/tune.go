@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/report/tuned"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/tuned"
 )
 
 type tuneFlags struct {

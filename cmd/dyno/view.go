@@ -22,9 +22,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/store"
-	"github.com/dynolab/dyno/web"
-	"github.com/dynolab/dyno/web/child"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/web"
+	"github.com/dynolab/dyno/internal/web/child"
 )
 
 type viewFlags struct {

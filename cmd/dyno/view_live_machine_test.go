@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A real run is seen to begin, stopped, seen to end, and gone on with; and when the

@@ -22,7 +22,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // A viewing is a dyno view that a test started.

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/lab"
-	"github.com/dynolab/dyno/lab/watched"
-	"github.com/dynolab/dyno/plan"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/lab/watched"
+	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 func newWatch() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynolab/dyno/store"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // Whatever is made opens as a run directory with all its trials, says that it is

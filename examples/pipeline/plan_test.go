@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/plan"
+	"github.com/dynolab/dyno/internal/plan"
 )
 
 // plans parses and checks all plans of this directory and returns them by file.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/dynolab/dyno/load/internal/cause"
-	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/internal/load/cause"
+	"github.com/dynolab/dyno/internal/load/frames"
 )
 
 // alone sends one request to the URL that is the last argument, and prints what became of it: so a load

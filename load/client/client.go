@@ -21,7 +21,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/internal/load/frames"
 )
 
 // A Client sends requests, one at a time. It is usually one connection.

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynolab/dyno/load/internal/cpu"
-	"github.com/dynolab/dyno/load/internal/frames"
-	"github.com/dynolab/dyno/load/internal/pace"
+	"github.com/dynolab/dyno/internal/load/cpu"
+	"github.com/dynolab/dyno/internal/load/frames"
+	"github.com/dynolab/dyno/internal/load/pace"
 )
 
 // A phase is a warm-up, or the window.

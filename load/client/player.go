@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynolab/dyno/load/internal/cause"
-	"github.com/dynolab/dyno/load/internal/frames"
-	"github.com/dynolab/dyno/load/internal/pace"
+	"github.com/dynolab/dyno/internal/load/cause"
+	"github.com/dynolab/dyno/internal/load/frames"
+	"github.com/dynolab/dyno/internal/load/pace"
 )
 
 // A player calls one client, in one goroutine at a time.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynolab/dyno/load/internal/cause"
-	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/internal/load/cause"
+	"github.com/dynolab/dyno/internal/load/frames"
 )
 
 // A Request is one call of [Client.Do], and valid until that returns. The zero Request is for tests of a

@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynolab/dyno/load/internal/frames"
+	"github.com/dynolab/dyno/internal/load/frames"
 )
 
 // A program is the load that this process plays.

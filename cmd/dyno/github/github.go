@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dynolab/dyno/analysis/compare"
 	"github.com/dynolab/dyno/findings"
-	"github.com/dynolab/dyno/report"
-	"github.com/dynolab/dyno/report/layout"
-	"github.com/dynolab/dyno/report/words"
-	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/stats"
 )
 
 // mostSummary is what GitHub takes as the summary of a step.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/analysis/compare"
-	"github.com/dynolab/dyno/stats"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/stats"
 )
 
 // A line that made something worse gets a warning, by the name that the repository has for a file that was

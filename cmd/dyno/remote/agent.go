@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/lab/cluster/agent"
-	"github.com/dynolab/dyno/lab/cluster/wire"
-	"github.com/dynolab/dyno/plan/flags"
+	"github.com/dynolab/dyno/internal/lab/cluster/agent"
+	"github.com/dynolab/dyno/internal/lab/cluster/wire"
+	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
 // NewAgent is the command dyno agent of a version of dyno.

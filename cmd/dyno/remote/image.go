@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/campaign/progress"
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/subject"
-	"github.com/dynolab/dyno/subject/image"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/image"
 )
 
 type imageFlags struct {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynolab/dyno/plan/flags"
-	"github.com/dynolab/dyno/subject/guard"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
 func TestMain(m *testing.M) {

@@ -1,0 +1,95 @@
+// Package campaign measures what takes one run or several: it builds the subjects, makes run directories and fills them, shows how
+// far it is, and writes their reports.
+//
+// It owns the order in which that happens, what a user is told meanwhile, and what is left after an interrupt. It owns no flag and
+// no sentence of a report, and it does not think: what is measured next, and whether it is enough, say packages tune, capacity and
+// analysis/certify.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/subject/awake"
+)
+
+// A Campaign measures one run or several with the same lab. Open comes first, and Close last.
+type Campaign struct {
+	Stderr  io.Writer         // for notes and progress; a terminal is drawn upon
+	Version string            // of dyno, as run.json has it
+	Secrets map[string]string // what the plan of a campaign that is gone on with has, by the names that run directories have
+
+	hands   *lab.Lab
+	release func() error
+	record  *store.Record // of a question that can be gone on with; nil of others
+	again   int           // steps of an earlier session that were asked for again
+	known   int           // those that there are
+}
+
+// Note tells the user what a report does not say.
+func (c *Campaign) Note(format string, args ...any) {
+	fmt.Fprintf(c.Stderr, "note: "+format+"\n", args...)
+}
+
+// Open builds the subjects of a plan.
+func (c *Campaign) Open(ctx context.Context, e *dyno.Experiment) error {
+	hands, remove, err := place(ctx, e, c.Version)
+	if err != nil {
+		return err
+	}
+	if err := c.prepare(ctx, hands, e); err != nil {
+		return errors.Join(err, remove())
+	}
+	hands.Awake = func(since string) { c.Note("%s", dyno.KeptAwake(since)) }
+	if hands.Keeper, err = awake.For(e); err != nil {
+		return errors.Join(err, remove())
+	}
+	c.hands, c.release = hands, func() error {
+		if hands.Keeper.Stop() && hands.Awake != nil {
+			hands.Awake(strings.TrimPrefix(hands.Keeper.Since()+"; they ended before the run did", "; "))
+		}
+		return remove()
+	}
+	return nil
+}
+
+// Close removes what Open made. Only the first call does anything.
+func (c *Campaign) Close() error {
+	if c.release == nil {
+		return nil
+	}
+	release := c.release
+	c.release = nil
+	return release()
+}
+
+// prepare builds the subjects of a plan that are not yet built.
+func (c *Campaign) prepare(ctx context.Context, hands *lab.Lab, e *dyno.Experiment) (err error) {
+	if e.Subject.Source() {
+		b := progress.NewBuild(c.Stderr, e.Subject.String())
+		hands.Building = b.Step
+		err = hands.PrepareAll(ctx, e)
+		b.Close()
+	} else {
+		err = hands.PrepareAll(ctx, e)
+	}
+	if err != nil {
+		return err
+	}
+	base := e.Levels()[0].String()
+	for _, s := range hands.OneProgram(ctx, e) {
+		c.Note("%s", words.OneProgram(base, s.String()))
+	}
+	for _, name := range hands.Unnamed(ctx, e) {
+		c.Note("%s", words.Unnamed(name))
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/lab/look"
+	"github.com/dynolab/dyno/internal/lab/otlp"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/subject/guard"
+)
+
+// A Run is one execution of a plan.
+type Run struct {
+	Plan     *dyno.Experiment
+	Path     string      // of the run directory; "" stands for a new one below dyno-runs, and Create sets it
+	Look     bool        // a look at the service may choose what the plan leaves open of its load
+	Extended bool        // the plan of the directory that is gone on with has more blocks than it says
+	NotWorse bool        // the run goes on until a gate can judge what is worse
+	OTLP     otlp.Target // where live metrics go
+
+	// Enough says after a block of a run that decides itself how many blocks it takes whether it ends; nil means when its
+	// primary verdicts are decided.
+	Enough func(block int) bool
+
+	looked string // what was chosen of the load
+}
+
+// Measure builds the subjects, makes a run directory unless it goes on with one, and fills it. The directory is nil if no trial
+// was begun; else the caller closes it.
+func (c *Campaign) Measure(ctx context.Context, r *Run, resumed *store.Dir) (dir *store.Dir, err error) {
+	if resumed == nil { // found before a build
+		if err := store.Free(r.Path); err != nil {
+			return nil, err
+		}
+	}
+	if err = c.Open(ctx, r.Plan); err == nil {
+		defer func() { err = errors.Join(err, c.Close()) }()
+		dir, err = c.begin(ctx, r, resumed)
+	}
+	if err != nil {
+		if resumed != nil {
+			err = errors.Join(err, resumed.Close())
+		}
+		return nil, err
+	}
+	if err = c.Fill(ctx, r, dir); err != nil || len(r.Plan.Profile) == 0 || c.hands.Sources == nil {
+		return dir, err
+	}
+	return dir, findings.KeepOfService(dir, func(setting string) map[string]string { // while worktrees of revisions are here
+		for _, s := range r.Plan.Levels() {
+			if s.String() == setting {
+				return c.hands.Sources(ctx, r.Plan.Trial(s).Subject)
+			}
+		}
+		return nil
+	})
+}
+
+// begin returns the directory of a run whose subjects are built: resumed, or a new one if that is nil.
+func (c *Campaign) begin(ctx context.Context, r *Run, resumed *store.Dir) (*store.Dir, error) {
+	if resumed != nil {
+		if r.Extended {
+			return resumed, resumed.WritePlan()
+		}
+		return resumed, nil
+	}
+	for _, name := range store.Unhidden(r.Plan) {
+		c.Note("the value of %s has fewer than 6 characters, so it stays readable in the run directory", name)
+	}
+	if err := c.chooseLoad(ctx, r); err != nil {
+		return nil, err
+	}
+	return c.Create(r)
+}
+
+// chooseLoad chooses what a plan leaves open of its load.
+func (c *Campaign) chooseLoad(ctx context.Context, r *Run) error {
+	if !r.Look || !look.Open(r.Plan) {
+		return nil
+	}
+	c.Note("a look at the service chooses the load, as neither its length (-d, -n) nor its warm-up (-w) is said")
+	temp := guard.TempName(os.TempDir())
+	scratch, err := guard.Start(guard.Job{Scratch: []string{temp}}, guard.IO{})
+	if err != nil {
+		return err
+	}
+	defer scratch.Stop(0)
+	choice, err := look.Choose(ctx, c.hands, r.Plan, temp)
+	if err == nil {
+		c.Note("%s", choice.Why)
+		choice.Apply(&r.Plan.Load)
+		r.looked = choice.Why
+	}
+	return err
+}
+
+// Create makes the run directory.
+func (c *Campaign) Create(r *Run) (dir *store.Dir, err error) {
+	all := r.Plan.Resolved()
+	run := store.Run{
+		Dyno: c.Version, Started: time.Now(), Command: os.Args, Plan: &all, Host: ThisHost(r.Plan), Looked: r.looked,
+	}
+	for _, s := range r.Plan.Levels() {
+		run.Settings = append(run.Settings, s.String())
+	}
+	if r.Path == "" {
+		if r.Path, err = store.NewPath(all.Name, run.Started); err != nil {
+			return nil, err
+		}
+	}
+	if dir, err = store.Create(r.Path, run); err != nil {
+		return nil, err
+	}
+	return dir, copyCertificate(r.Plan, dir)
+}
+
+// copyCertificate puts the certificate of the service, if there is one, into a new run directory.
+func copyCertificate(e *dyno.Experiment, dir *store.Dir) error {
+	if e.Bench != nil || !e.Subject.Launched() || len(e.Levels()) < 2 {
+		return nil
+	}
+	path, err := findings.CertificatePath(&e.Subject)
+	if err != nil {
+		return nil // without a home there is none
+	}
+	cert, err := findings.ReadCertificate(path)
+	if err != nil {
+		return nil // most services have none
+	}
+	return dir.WriteFile(findings.CertificateFile, func(w io.Writer) error { return report.JSON(w, cert) })
+}
+
+// Fill runs the trials that a run directory lacks.
+func (c *Campaign) Fill(ctx context.Context, r *Run, dir *store.Dir) error {
+	c.NoteLosses(dir)
+	hands, missing := c.hands, dir.Missing()
+	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
+	hands.Skip = func(n int) bool { return !slices.Contains(dir.Missing(), n) }
+	var failed [3]error
+	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
+	hands.Awake = func(since string) { failed[2] = dir.SetAwake(since) }
+	if err := hands.Keeper.Resume(dir.Run.Awake); err != nil {
+		hands.Awake(fmt.Sprintf("%s; not since this session: %v", dir.Run.Awake, err))
+	} else if since := hands.Keeper.Since(); since != "" {
+		hands.Awake(since)
+	}
+	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
+	err := c.conduct(ctx, r, r.Plan.Planned()-len(missing), dir.Brief, dir.Add)
+	return errors.Join(err, failed[0], failed[1], failed[2])
+}
+
+// NoteLosses says what of a directory could not be read.
+func (c *Campaign) NoteLosses(dir *store.Dir) {
+	for _, text := range dir.Notes() {
+		c.Note("%s", text)
+	}
+}
+
+// MeasureOnly runs a plan and writes nothing. With an error, which may be the context's, the results are those so far.
+func (c *Campaign) MeasureOnly(ctx context.Context, r *Run) (results []*dyno.Result, err error) {
+	if err := c.Open(ctx, r.Plan); err != nil {
+		return nil, err
+	}
+	hands := c.hands
+	hands.Dir, hands.Awake = func(int) (string, error) { return "", nil }, nil
+	hands.Alone = func(string) { results = slices.DeleteFunc(results, (*dyno.Result).Beside) }
+	// An interrupted trial is shown, as it cannot be gone on with.
+	hands.Interrupted = func(r *dyno.Result) {
+		if r.Latency != nil && r.Latency.Count() > 0 {
+			r.Err = ""
+			r.Warnings.Add(dyno.WarnInterrupted, "the trial was interrupted: its results are partial")
+			results = append(results, r)
+		}
+	}
+	err = c.conduct(ctx, r, 0, func() []*dyno.Result { return results }, func(r *dyno.Result) error {
+		results = append(results, r)
+		return nil
+	})
+	return results, errors.Join(err, c.Close())
+}
+
+// conduct runs the trials that are left, and shows the progress. known is the number of trials
+// that finished before, results are all that finished, sink gets a new one.
+func (c *Campaign) conduct(ctx context.Context, r *Run, known int, results func() []*dyno.Result, sink func(*dyno.Result) error) error {
+	hands, e := c.hands, r.Plan
+	endDecided(hands, e, compare.Demands{NotWorse: r.NotWorse}, results)
+	if r.Enough != nil {
+		hands.Enough = r.Enough
+	}
+	p := progress.NewTrials(c.Stderr, e, known, hands.Least)
+	defer p.Close()
+	hands.Watch = p.Begin
+	keep := hands.Alone
+	hands.Alone = func(why string) {
+		if p.Note("settings run one after the other: %s", why); keep != nil {
+			keep(why)
+		}
+	}
+	told := hands.Awake
+	hands.Awake = func(since string) {
+		if p.Note("%s", dyno.KeptAwake(since)); told != nil {
+			told(since)
+		}
+	}
+	hands.Void = func(r *dyno.Result, again bool) { p.Note("%s", words.Void(r, again)) }
+	defer r.OTLP.Follow(hands, e, c.Version, p.Note)()
+	return hands.Run(ctx, e, func(r *dyno.Result) error {
+		err := sink(r)
+		if e.Slice == 0 && (err == nil || errors.Is(err, store.ErrLost)) { // it is kept
+			p.End(r)
+		}
+		return err
+	})
+}
+
+// endDecided lets a run that decides itself how many blocks it takes end by its results so far.
+func endDecided(hands *lab.Lab, e *dyno.Experiment, demands compare.Demands, results func() []*dyno.Result) {
+	hands.Least = demands.Least()
+	hands.Enough = func(int) bool { return findings.Decided(e, results(), demands) }
+}

@@ -1,0 +1,34 @@
+//go:build !linux
+
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dynolab/dyno/internal/probe"
+)
+
+var errNotLinux = fmt.Errorf("proc is for Linux only: %w", errors.ErrUnsupported)
+
+type (
+	Proc         struct{}
+	ControlGroup struct{}
+)
+
+func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
+	return probe.Reading{}, errNotLinux
+}
+
+func (ControlGroup) Watch(context.Context, probe.Target) (probe.Reading, error) {
+	return probe.Reading{}, fmt.Errorf("control groups are for Linux only: %w", errors.ErrUnsupported)
+}
+
+func CPU(int) (float64, error)                         { return 0, errNotLinux }
+func Lookup(int) (Process, error)                      { return Process{}, errNotLinux }
+func Find(string) ([]Process, error)                   { return nil, errNotLinux }
+func Resident(int) (rss, file float64, err error)      { return 0, 0, errNotLinux }
+func ResidentExact(int) (rss, file float64, err error) { return 0, 0, errNotLinux }
+func Together(...int) (float64, error)                 { return 0, errNotLinux }
+func MappedFiles(int) (float64, string, error)         { return 0, "", errNotLinux }

@@ -1,0 +1,79 @@
+package profiles
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/probe/goruntime"
+)
+
+// Trace takes an execution trace of the first part of the window.
+type Trace struct{}
+
+const (
+	traceFile  = "trace.out" // of a trial ForTrace
+	traceMagic = "go 1."     // begins every execution trace
+)
+
+// Watch writes the trace to a file while it is recorded. The injected probe ends it with the
+// window; a service's own page cannot, so it is awaited.
+func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err error) {
+	defer func() {
+		if err != nil {
+			r, err = probe.Reading{}, fmt.Errorf("take an execution trace: %w", err)
+		}
+	}()
+	if err := mayAsk(t); err != nil {
+		return r, err
+	}
+	f, err := t.Create(traceFile)
+	if err != nil {
+		return r, err
+	}
+	if t.Pprof != "" {
+		err = remoteTrace(t, f)
+	} else {
+		seconds := strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
+		c := &goruntime.Client{Socket: t.Socket}
+		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, t.Begin, f)
+	}
+	short := ctx.Err() != nil
+	if err = errors.Join(err, f.Close()); err != nil {
+		return r, err
+	}
+	if short {
+		r.Warnings.Add(dyno.WarnTraceLength, "the window was shorter than the trace of %v (consider: a longer load)", t.Length)
+	}
+	<-ctx.Done()
+	return r, nil
+}
+
+func remoteTrace(t probe.Target, w io.Writer) error {
+	from, err := newRemote(t)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := from.awake(); err != nil {
+		return err
+	}
+	t.Begin()
+	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
+	return from.page("trace", query, t.Length, func(body io.Reader) error {
+		begins := bufio.NewReaderSize(body, len(traceMagic))
+		switch head, err := begins.Peek(len(traceMagic)); {
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		case string(head) != traceMagic: // of a page that answers whatever it is asked
+			return fmt.Errorf("%s gave no execution trace, but data that begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+		}
+		_, err := io.Copy(w, begins)
+		return err
+	})
+}

@@ -1,0 +1,130 @@
+package prediction
+
+import (
+	"math"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/findings/predict"
+)
+
+// schema is the version of the JSON.
+const schema = 1
+
+type estimateJSON struct {
+	Value dyno.Number `json:"value"`
+	Lo    dyno.Number `json:"lo"`
+	Hi    dyno.Number `json:"hi"`
+}
+
+func estimate(e gcmodel.Estimate) estimateJSON {
+	return estimateJSON{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
+}
+
+type settingJSON struct {
+	Setting string      `json:"setting"`
+	GOGC    dyno.Number `json:"gogc"`
+	Limit   float64     `json:"limit-B,omitempty"`
+}
+
+func setting(s gcmodel.Setting) settingJSON {
+	return settingJSON{predict.Name(s), dyno.Number(s.GOGC), s.Limit}
+}
+
+type measuredJSON struct {
+	settingJSON
+	Trials   []int       `json:"trials,omitempty"`
+	Requests dyno.Number `json:"requests,omitempty"`
+	Elapsed  float64     `json:"elapsed-sec"`
+	Cycles   int         `json:"gc-cycles"`
+	Exact    bool        `json:"exact"`
+	Live     dyno.Number `json:"live-B"`
+	Alloc    dyno.Number `json:"alloc-B"`
+	CPU      dyno.Number `json:"cpu-sec"`
+	GCCPU    dyno.Number `json:"gc-cpu-sec"`
+	Procs    dyno.Number `json:"gomaxprocs"`
+	HeapPeak dyno.Number `json:"heap-peak-B"`
+	RSSPeak  dyno.Number `json:"rss-peak-B"`
+	Mapped   dyno.Number `json:"mapped-B"`
+	Overhead dyno.Number `json:"overhead-B"`
+}
+
+type predictedJSON struct {
+	settingJSON
+	Cycles   estimateJSON    `json:"gc"`
+	GCCPU    estimateJSON    `json:"gc-cpu-sec"`
+	CPU      estimateJSON    `json:"cpu-sec"`
+	HeapPeak estimateJSON    `json:"heap-peak-B"`
+	RSSPeak  estimateJSON    `json:"rss-peak-B"`
+	Marking  estimateJSON    `json:"gc-wall-frac"`
+	Met      estimateJSON    `json:"met-frac"`
+	Limited  bool            `json:"limited"`
+	Spiral   bool            `json:"spiral"`
+	Measured bool            `json:"measured"`
+	Doubts   []gcmodel.Doubt `json:"doubts"`
+}
+
+type tailJSON struct {
+	Setting  string  `json:"setting"`
+	Met      float64 `json:"met-frac"`
+	MetP50   float64 `json:"met-p50-sec"`
+	MetP99   float64 `json:"met-p99-sec"`
+	ClearP50 float64 `json:"clear-p50-sec"`
+	ClearP99 float64 `json:"clear-p99-sec"`
+}
+
+type noteJSON struct {
+	Kind predict.NoteKind `json:"kind"`
+	Text string           `json:"text"`
+}
+
+type forecastJSON struct {
+	Kind        string          `json:"kind"`
+	Schema      int             `json:"schema"`
+	Source      string          `json:"source"`
+	Log         bool            `json:"log"`
+	Per         predict.Per     `json:"per"`
+	Group       string          `json:"group,omitempty"`
+	Live        float64         `json:"live"`
+	Cliff       dyno.Number     `json:"cliff-B"`
+	Measured    []measuredJSON  `json:"measured"`
+	Predictions []predictedJSON `json:"predictions"`
+	Tail        *tailJSON       `json:"tail"`
+	Notes       []noteJSON      `json:"notes"`
+}
+
+// JSON is a forecast as an object that doc/format.md describes, for package json.
+func JSON(f *predict.Forecast) any {
+	j := forecastJSON{
+		Kind: "prediction", Schema: schema, Source: f.Name, Log: f.Log, Per: f.Per, Group: f.Group, Live: f.Live, Cliff: dyno.Number(f.Cliff),
+		Measured: []measuredJSON{}, Predictions: []predictedJSON{}, Notes: []noteJSON{},
+	}
+	for i := range f.Pooled {
+		w := &f.Pooled[i]
+		m := measuredJSON{
+			settingJSON: setting(w.Setting), Trials: w.Trials, Elapsed: w.Elapsed, Cycles: len(w.Cycles), Exact: w.Exact(), Live: dyno.Number(w.Live()),
+			Alloc: dyno.Number(w.Alloc), CPU: dyno.Number(w.CPU), GCCPU: dyno.Number(w.GCCPU), Procs: dyno.Number(w.Procs),
+			HeapPeak: dyno.Number(w.HeapPeak), RSSPeak: dyno.Number(w.RSSPeak), Mapped: dyno.Number(w.Mapped), Overhead: dyno.Number(w.Overhead),
+		}
+		if f.Per == predict.Request {
+			m.Requests = dyno.Number(math.Round(w.Requests))
+		}
+		j.Measured = append(j.Measured, m)
+	}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		p := predictedJSON{
+			settingJSON: setting(r.Setting), Cycles: estimate(r.Cycles), GCCPU: estimate(r.GCCPU), CPU: estimate(r.CPU), HeapPeak: estimate(r.HeapPeak),
+			RSSPeak: estimate(r.RSSPeak), Marking: estimate(r.Marking), Met: estimate(r.Met),
+			Limited: r.Limited, Spiral: r.Spiral, Measured: r.Measured != nil, Doubts: append([]gcmodel.Doubt{}, r.Doubts...),
+		}
+		j.Predictions = append(j.Predictions, p)
+	}
+	if t := f.Tail; t != nil {
+		j.Tail = &tailJSON{predict.Name(t.Setting), t.Met, t.MetP50, t.MetP99, t.ClearP50, t.ClearP99}
+	}
+	for i := range f.Notes {
+		j.Notes = append(j.Notes, noteJSON{f.Notes[i].Kind, note(f, &f.Notes[i])})
+	}
+	return j
+}

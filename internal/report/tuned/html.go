@@ -1,0 +1,60 @@
+package tuned
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/report/chart"
+	"github.com/dynolab/dyno/internal/report/html"
+	"github.com/dynolab/dyno/internal/report/layout"
+)
+
+// First is the recommendation in a sentence.
+func (r *Report) First() string { return r.first() }
+
+// HTML writes the recommendation as one self-contained page. The error is w's.
+func (r *Report) HTML(w io.Writer) error {
+	p := html.Simple{
+		Title: r.first(), About: slices.Concat([]string{r.second()}, r.about()),
+		Figure:  "CPU time against peak memory",
+		Shows:   "Each mark is a setting that was measured beside today's: right is more memory, up is more CPU time. Both axes are logarithmic.",
+		Picture: r.figure(), Notes: append(r.last(), r.Notes...),
+		Foot: fmt.Sprintf("Made by dyno tune %s. Its runs and its data are in %s", r.Dyno, r.Dir),
+	}
+	for _, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
+		if s != nil {
+			p.Tables = append(p.Tables, *s)
+		}
+	}
+	return html.WriteSimple(w, p)
+}
+
+// figure has today's setting, the recommended one, and the others.
+func (r *Report) figure() chart.SVG {
+	if len(r.Options) == 0 {
+		return ""
+	}
+	base := r.Rounds[0].Table.Settings[0].Values
+	size, time := layout.ScaleOf(memory, base[memory].Center), layout.ScaleOf(cpu, base[cpu].Center)
+	spot := func(name string, values map[string]compare.Summary) chart.Spot {
+		x, y := values[memory].Center, values[cpu].Center
+		return chart.Spot{Label: name, Tip: fmt.Sprintf("%s: %s, %s", name, size.With(x), time.With(y)), X: chart.Extent{Value: x}, Y: chart.Extent{Value: y}}
+	}
+	today := chart.Cloud{Name: "today's", Spots: []chart.Spot{spot(short(r.Problem.Today), base)}}
+	best, others := chart.Cloud{Name: "recommended"}, chart.Cloud{Name: "others"}
+	for _, x := range r.Options {
+		at := spot(short(Changed(r.Problem.Today, x.Setting)), x.Values)
+		if x == r.Best {
+			best.Spots = append(best.Spots, at)
+		} else {
+			others.Spots = append(others.Spots, at)
+		}
+	}
+	clouds := []chart.Cloud{today, others}
+	if r.Best != nil {
+		clouds = append(clouds, best)
+	}
+	return chart.Scatter(clouds, "peak memory", "CPU time per request", layout.Axis(size.With), layout.Axis(time.With))
+}

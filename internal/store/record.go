@@ -1,0 +1,124 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/safe"
+)
+
+// RecordFile is the file of a campaign's directory that says what was asked, and how far it is.
+const RecordFile = "campaign.json"
+
+const recordSchema = 1
+
+// A Record is campaign.json. A campaign that was cut off goes on with it.
+type Record struct {
+	Schema   int                 `json:"schema"`
+	Dyno     string              `json:"dyno"` // version of dyno
+	Started  time.Time           `json:"started"`
+	Command  []string            `json:"command,omitempty"` // as typed
+	Question string              `json:"question"`          // the subcommand, such as tune
+	Flags    map[string][]string `json:"flags,omitempty"`   // of the question alone, as given
+	Plan     *dyno.Experiment    `json:"plan"`              // as asked
+	Steps    []Step              `json:"steps,omitempty"`   // that are done, in order
+	Answer   string              `json:"answer,omitempty"`  // in a sentence, so far
+	Done     bool                `json:"done,omitempty"`    // it is the last
+
+	dir string
+}
+
+// A Step is a part of a campaign that is done.
+type Step struct {
+	Name string          `json:"name"`
+	Took float64         `json:"took-sec"`
+	Seen json.RawMessage `json:"seen,omitempty"` // what the question has to know of it, unless a run directory has it
+}
+
+// Create writes the record of a new campaign into its directory, and makes that.
+func (r *Record) Create(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of a campaign: %w", err)
+	}
+	r.Schema, r.dir = recordSchema, dir
+	return r.write()
+}
+
+// Add keeps a step that is done.
+func (r *Record) Add(s Step) error {
+	r.Steps = append(r.Steps, s)
+	return r.write()
+}
+
+// Conclude keeps the answer in a sentence, and whether it is the last.
+func (r *Record) Conclude(answer string, done bool) error {
+	r.Answer, r.Done = answer, done
+	return r.write()
+}
+
+// Dir is the directory of the campaign.
+func (r *Record) Dir() string { return r.dir }
+
+// write keeps what looks like a credential out, as Dir does.
+func (r *Record) write() error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(r); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if h := hide(text); h != nil {
+		text = replaced(text, h)
+	}
+	path := filepath.Join(r.dir, RecordFile)
+	if err := Replace(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// ReadRecord reads the record of a campaign of some question from its directory.
+func ReadRecord(dir, question string) (*Record, error) {
+	file := filepath.Join(dir, RecordFile)
+	var r struct {
+		Record
+		Plan json.RawMessage `json:"plan"`
+	}
+	if err := safe.ReadJSON(file, &r); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not the directory of a campaign: it has no %s", dir, RecordFile)
+	} else if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	switch {
+	case r.Schema != recordSchema:
+		return nil, fmt.Errorf("%s has schema %d, but this dyno knows %d (consider: the dyno that wrote it, %s)", file, r.Schema, recordSchema, r.Dyno)
+	case r.Question != question:
+		return nil, fmt.Errorf("%s is of dyno %s (consider: dyno %[2]s --resume %[3]s)", file, r.Question, dir)
+	}
+	var err error
+	r.Record.Plan, err = plan.Parse(file, r.Plan)
+	r.Record.dir = dir
+	return &r.Record, err
+}
+
+// Hidden are the names of the values that the plan has placeholders for.
+func (r *Record) Hidden() []string { return placeholders(r.Plan) }
+
+// Reveal puts values, by name, in place of the plan's placeholders. They stay hidden in the file.
+func (r *Record) Reveal(values map[string]string) (err error) {
+	if len(values) > 0 {
+		r.Plan, err = revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
+	}
+	return err
+}

@@ -254,7 +254,7 @@ func TestMachineInForce(t *testing.T) {
 
 // Who answers is measured, together where they are several, and what cannot be measured of them is left out. Each
 // request takes 300 µs of CPU time, wherever.
-func TestMachineWhoAnswers(t *testing.T) {
+func TestLongWhoAnswers(t *testing.T) {
 	const burn = `
 func burn() {
 	x := 0

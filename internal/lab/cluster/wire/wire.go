@@ -15,9 +15,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/turns"
 )
 
 // Silence is after what time without a message the other side is taken for lost. Each side says

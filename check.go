@@ -2,7 +2,6 @@ package dyno
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"reflect"
@@ -169,40 +168,6 @@ func (l *Load) checkData() *PlanError {
 	return nil
 }
 
-// requests yields the steps that are requests, of parallel lists too.
-func (c *Client) requests() iter.Seq[*Step] {
-	return func(yield func(*Step) bool) {
-		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
-			for i := range steps {
-				for _, s := range steps[i].requests() {
-					if !yield(s) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// requests are the step itself or its parallel steps; a rest has none.
-func (s *Step) requests() []*Step {
-	if s.Sleep != (Sleep{}) {
-		return nil
-	}
-	if len(s.Parallel.Steps) == 0 {
-		return []*Step{s}
-	}
-	var list []*Step
-	for i := range s.Parallel.Steps {
-		list = append(list, &s.Parallel.Steps[i])
-	}
-	return list
-}
-
-func (s *Step) single() bool {
-	return s.Sleep == Sleep{} && s.Parallel.Times == 0 && len(s.Parallel.Steps) == 0
-}
-
 func (c *Client) check() *PlanError {
 	partOf := map[string]string{} // measured steps, by label
 	for _, part := range []struct {
@@ -268,52 +233,4 @@ func (s *Step) checkList(at []string) *PlanError {
 		}
 	}
 	return nil
-}
-
-// A PlanError is a mistake in a plan. Line and Column count from 1, or are 0 if it has no
-// place in a file, as with a flag.
-type PlanError struct {
-	File         string
-	Line, Column int
-	Source       string // the line of the file, without its newline
-	Msg          string
-
-	Key []string // of the plan, where the mistake has no place yet: "load", "client", "loop", "0"
-}
-
-func (e *PlanError) Error() string {
-	if e.Line == 0 {
-		return e.Msg
-	}
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
-	if e.Source != "" {
-		source, column := around(e.Source, e.Column)
-		s += fmt.Sprintf("\n%5d | %s\n      | %*s", e.Line, source, column, "^")
-	}
-	return s
-}
-
-// around cuts a long line on both sides of a column. at is the column in the part that is left. A hostile plan may
-// be one line of half a megabyte.
-func around(line string, column int) (part string, at int) {
-	const most, mark = 100, "…"
-	chars := []rune(line)
-	begin := max(0, min(column-most/2, len(chars)-most))
-	end := min(begin+most, len(chars))
-	part, at = string(chars[begin:end]), column-begin
-	if begin > 0 {
-		part, at = mark+part, at+1
-	}
-	if end < len(chars) {
-		part += mark
-	}
-	return part, at
-}
-
-// of says which key of the plan the mistake is in.
-func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
-
-// PlanErrorf makes a mistake without a place.
-func PlanErrorf(format string, args ...any) *PlanError {
-	return &PlanError{Msg: fmt.Sprintf(format, args...)}
 }

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -456,6 +457,40 @@ func (s *Step) Verb() string {
 		return "POST"
 	}
 	return "GET"
+}
+
+// requests yields the steps that are requests, of parallel lists too.
+func (c *Client) requests() iter.Seq[*Step] {
+	return func(yield func(*Step) bool) {
+		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
+			for i := range steps {
+				for _, s := range steps[i].requests() {
+					if !yield(s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// requests are the step itself or its parallel steps; a rest has none.
+func (s *Step) requests() []*Step {
+	if s.Sleep != (Sleep{}) {
+		return nil
+	}
+	if len(s.Parallel.Steps) == 0 {
+		return []*Step{s}
+	}
+	var list []*Step
+	for i := range s.Parallel.Steps {
+		list = append(list, &s.Parallel.Steps[i])
+	}
+	return list
+}
+
+func (s *Step) single() bool {
+	return s.Sleep == Sleep{} && s.Parallel.Times == 0 && len(s.Parallel.Steps) == 0
 }
 
 // Probes says what a trial observes, and how often.

@@ -105,7 +105,7 @@ func (e *Experiment) checkBench() *PlanError {
 	b := e.Bench
 	for _, p := range b.Packages {
 		if p == "" || strings.HasPrefix(p, "-") {
-			return PlanErrorf("bad package %q", p).of("bench", "packages")
+			return PlanErrorf("bad package %q", p).Of("bench", "packages")
 		}
 	}
 	chance := *b.Resolved().Error
@@ -117,14 +117,14 @@ func (e *Experiment) checkBench() *PlanError {
 	}
 	for _, s := range e.Levels() {
 		for _, l := range s {
-			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
-				return PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
+			if !slices.Contains(benchFactors, l.Factor) && !IsName(l.Factor) {
+				return PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).Of("vary", l.Factor)
 			}
 			if l.Factor == BenchFactor && strings.Trim(l.Value, "/*") == "" {
-				return PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)
+				return PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).Of("vary", l.Factor)
 			}
 		}
-		if _, err := e.trial(s); err != nil {
+		if _, err := e.Written(s); err != nil {
 			return err
 		}
 	}

@@ -15,16 +15,16 @@ import (
 func (l *Load) check() *PlanError {
 	if l.None {
 		if key := given(*l, "none", "duration", "warmup", "idle", "insecure", "max_failures"); key != "" {
-			return PlanErrorf("load has none and %s (want one)", key).of("load", key)
+			return PlanErrorf("load has none and %s (want one)", key).Of("load", key)
 		}
 		return nil
 	}
 	if l.Command != "" {
 		if l.Deadline > 0 {
-			return PlanErrorf("load has command and deadline, but deadline works with dyno's own load only (consider: no command)").of("load", "deadline")
+			return PlanErrorf("load has command and deadline, but deadline works with dyno's own load only (consider: no command)").Of("load", "deadline")
 		}
 		if key := given(*l, "command", "idle", "max_failures"); key != "" {
-			return PlanErrorf("load has command and %s (consider: say it in the command)", key).of("load", key)
+			return PlanErrorf("load has command and %s (consider: say it in the command)", key).Of("load", key)
 		}
 		return nil
 	}
@@ -37,7 +37,7 @@ func wrong(is bool, key, format string, args ...any) *PlanError {
 	if !is {
 		return nil
 	}
-	return PlanErrorf(format, args...).of(strings.Fields(key)...)
+	return PlanErrorf(format, args...).Of(strings.Fields(key)...)
 }
 
 // Keys yields the fields of a struct with their names in JSON.
@@ -143,7 +143,7 @@ func (l *Load) checkProgram() *PlanError {
 		{"insecure", l.Insecure}, {"connect_timeout", l.ConnectTimeout > 0}, {"read_timeout", l.ReadTimeout > 0},
 	} {
 		if key.given {
-			return PlanErrorf("load has program and %s, which is for dyno's own requests (consider: args of the program)", key.name).of("load", key.name)
+			return PlanErrorf("load has program and %s, which is for dyno's own requests (consider: args of the program)", key.name).Of("load", key.name)
 		}
 	}
 	return nil
@@ -154,14 +154,14 @@ var takenNames = []string{"n", "client", "arg", "counter", "uuid", "random"}
 func (l *Load) checkData() *PlanError {
 	for _, name := range slices.Sorted(maps.Keys(l.Data)) {
 		switch {
-		case !envName.MatchString(name):
-			return PlanErrorf("bad name %q of data (want letters, digits and _, as in {{.users.name}})", name).of("load", "data", name)
+		case !IsName(name):
+			return PlanErrorf("bad name %q of data (want letters, digits and _, as in {{.users.name}})", name).Of("load", "data", name)
 		case slices.Contains(takenNames, name):
-			return PlanErrorf("data cannot be named %s, a reserved name of templates", name).of("load", "data", name)
+			return PlanErrorf("data cannot be named %s, a reserved name of templates", name).Of("load", "data", name)
 		}
-		for s := range l.Client.requests() {
+		for s := range l.Client.Requests() {
 			if _, ok := s.Capture[name]; ok {
-				return PlanErrorf("%s is data and is captured by step %q (want two names)", name, s.Label()).of("load", "data", name)
+				return PlanErrorf("%s is data and is captured by step %q (want two names)", name, s.Label()).Of("load", "data", name)
 			}
 		}
 	}
@@ -179,12 +179,12 @@ func (c *Client) check() *PlanError {
 			if err := part.steps[i].check(at); err != nil {
 				return err
 			}
-			for _, s := range part.steps[i].requests() {
+			for _, s := range part.steps[i].Requests() {
 				if s.Measure == nil && part.name != "loop" || s.Measure != nil && !*s.Measure {
 					continue
 				}
 				if p := cmp.Or(partOf[s.Label()], part.name); p != part.name {
-					return PlanErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).of(at...)
+					return PlanErrorf("step %q is measured in %s and in %s (consider: name: in one of them)", s.Label(), p, part.name).Of(at...)
 				}
 				partOf[s.Label()] = part.name
 			}
@@ -197,7 +197,7 @@ func (c *Client) check() *PlanError {
 func (s *Step) check(at []string) *PlanError {
 	if s.Sleep != (Sleep{}) {
 		if key := given(*s, "sleep"); key != "" {
-			return PlanErrorf("a step with sleep has no other keys, but this has %s (consider: two steps)", key).of(append(at, key)...)
+			return PlanErrorf("a step with sleep has no other keys, but this has %s (consider: two steps)", key).Of(append(at, key)...)
 		}
 		return nil
 	}
@@ -206,27 +206,27 @@ func (s *Step) check(at []string) *PlanError {
 	}
 	switch {
 	case strings.ContainsFunc(s.Method, func(r rune) bool { return r < 'A' || r > 'Z' }):
-		return PlanErrorf("bad method %q (want for example PUT)", s.Method).of(at...)
+		return PlanErrorf("bad method %q (want for example PUT)", s.Method).Of(at...)
 	case !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "{{"):
-		return PlanErrorf("path %q of a step does not begin with a slash", s.Path).of(at...)
+		return PlanErrorf("path %q of a step does not begin with a slash", s.Path).Of(at...)
 	case s.Body != "" && s.BodyFile != "":
-		return PlanErrorf("a step has both body and body_file (want one)").of(append(at, "body_file")...)
+		return PlanErrorf("a step has both body and body_file (want one)").Of(append(at, "body_file")...)
 	case s.Parallel.Times > mostParallel:
-		return PlanErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).of(append(at, "parallel")...)
+		return PlanErrorf("parallel is %d (want at most %d)", s.Parallel.Times, mostParallel).Of(append(at, "parallel")...)
 	case s.Parallel.Times > 1 && len(s.Capture) > 0:
-		return PlanErrorf("a step captures from one answer, not from %d parallel ones (consider: a separate step)", s.Parallel.Times).of(append(at, "capture")...)
+		return PlanErrorf("a step captures from one answer, not from %d parallel ones (consider: a separate step)", s.Parallel.Times).Of(append(at, "capture")...)
 	}
 	return nil
 }
 
 func (s *Step) checkList(at []string) *PlanError {
 	if key := given(*s, "parallel", "name"); key != "" {
-		return PlanErrorf("a list of parallel steps has no key but name, and this has %s (consider: %[1]s in each of them)", key).of(append(at, key)...)
+		return PlanErrorf("a list of parallel steps has no key but name, and this has %s (consider: %[1]s in each of them)", key).Of(append(at, key)...)
 	}
 	for i := range s.Parallel.Steps {
 		p, at := &s.Parallel.Steps[i], append(slices.Clip(at), "parallel", strconv.Itoa(i))
 		if !p.single() {
-			return PlanErrorf("a parallel step is one request, without sleep or parallel").of(at...)
+			return PlanErrorf("a parallel step is one request, without sleep or parallel").Of(at...)
 		}
 		if err := p.check(at); err != nil {
 			return err

@@ -459,12 +459,12 @@ func (s *Step) Verb() string {
 	return "GET"
 }
 
-// requests yields the steps that are requests, of parallel lists too.
-func (c *Client) requests() iter.Seq[*Step] {
+// Requests yields the steps that are requests, of parallel lists too.
+func (c *Client) Requests() iter.Seq[*Step] {
 	return func(yield func(*Step) bool) {
 		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
 			for i := range steps {
-				for _, s := range steps[i].requests() {
+				for _, s := range steps[i].Requests() {
 					if !yield(s) {
 						return
 					}
@@ -474,8 +474,8 @@ func (c *Client) requests() iter.Seq[*Step] {
 	}
 }
 
-// requests are the step itself or its parallel steps; a rest has none.
-func (s *Step) requests() []*Step {
+// Requests are the step itself or its parallel steps; a rest has none.
+func (s *Step) Requests() []*Step {
 	if s.Sleep != (Sleep{}) {
 		return nil
 	}

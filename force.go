@@ -129,7 +129,7 @@ func (t *Trial) Asked() (s Setting) {
 		for arg, v := range t.Subject.Arg {
 			value = strings.ReplaceAll(value, "{{.arg."+arg+"}}", v)
 		}
-		if l := (Level{name, value}); value != "" && value[0] != '+' && runtimeTakes(l) {
+		if l := (Level{name, value}); value != "" && value[0] != '+' && RuntimeTakes(l) {
 			s = append(s, l)
 		}
 	}

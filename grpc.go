@@ -52,21 +52,21 @@ func (l *Load) checkGRPC() *PlanError {
 		{"connect_timeout", l.ConnectTimeout > 0}, {"read_timeout", l.ReadTimeout > 0},
 	} {
 		if key.given {
-			return PlanErrorf("load has grpc and %s (want one: %[1]s is no part of a call by gRPC)", key.name).of("load", key.name)
+			return PlanErrorf("load has grpc and %s (want one: %[1]s is no part of a call by gRPC)", key.name).Of("load", key.name)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
 		if lower := strings.ToLower(key); !grpcKey.MatchString(key) || strings.HasPrefix(lower, "grpc-") || slices.Contains([]string{"content-type", "te", "user-agent"}, lower) {
-			return PlanErrorf("bad name %q of metadata (want letters, digits, _, . and -; content-type, te, user-agent and grpc- are gRPC's own)", key).of("load", "grpc", "metadata", key)
+			return PlanErrorf("bad name %q of metadata (want letters, digits, _, . and -; content-type, te, user-agent and grpc- are gRPC's own)", key).Of("load", "grpc", "metadata", key)
 		}
 	}
 	switch {
 	case g.Method == "":
-		return PlanErrorf("load grpc has no method (want for example method: helloworld.Greeter/SayHello)").of("load", "grpc")
+		return PlanErrorf("load grpc has no method (want for example method: helloworld.Greeter/SayHello)").Of("load", "grpc")
 	case !grpcMethod.MatchString(g.Path()):
-		return PlanErrorf("bad method %q (want for example helloworld.Greeter/SayHello)", g.Method).of("load", "grpc", "method")
+		return PlanErrorf("bad method %q (want for example helloworld.Greeter/SayHello)", g.Method).Of("load", "grpc", "method")
 	case len(g.Data) > 0 && g.DataFile != "":
-		return PlanErrorf("load grpc has data and data_file (want one)").of("load", "grpc", "data_file")
+		return PlanErrorf("load grpc has data and data_file (want one)").Of("load", "grpc", "data_file")
 	}
 	return nil
 }

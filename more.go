@@ -33,7 +33,7 @@ func (m More) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // Extend adds blocks to a run that was judged after so many.
 func (e *Experiment) Extend(after, blocks int) error {
-	if !e.compares() {
+	if !e.Compares() {
 		return fmt.Errorf("only launches of several settings can have more blocks (consider: a new run)")
 	}
 	extended := *e

@@ -129,7 +129,7 @@ func (e *Experiment) checkOn() *PlanError {
 // unlimited is a setting whose heap grows without end, "" if there is none.
 func (e *Experiment) unlimited() string {
 	for _, s := range e.Levels() {
-		t, err := e.trial(s)
+		t, err := e.Written(s)
 		env := t.Subject.Env
 		if err == nil && env["GOGC"] == "off" && t.Limits.Memory == 0 && (env["GOMEMLIMIT"] == "" || env["GOMEMLIMIT"] == "off") {
 			return s.String()
@@ -140,15 +140,15 @@ func (e *Experiment) unlimited() string {
 
 func (o *On) check() *PlanError {
 	if len(o.Agents) > 0 && o.Kubernetes != nil {
-		return PlanErrorf("on has agents and kubernetes (want one)").of("on")
+		return PlanErrorf("on has agents and kubernetes (want one)").Of("on")
 	}
 	for i, addr := range o.Agents {
 		host, port, err := net.SplitHostPort(addr)
 		switch {
 		case err != nil || host == "" || port == "":
-			return PlanErrorf("bad agent %q (want host:port, as dyno agent --listen has it)", addr).of("on", "agents")
+			return PlanErrorf("bad agent %q (want host:port, as dyno agent --listen has it)", addr).Of("on", "agents")
 		case slices.Contains(o.Agents[:i], addr):
-			return PlanErrorf("agent %s is listed twice", addr).of("on", "agents")
+			return PlanErrorf("agent %s is listed twice", addr).Of("on", "agents")
 		}
 	}
 	if k := o.Kubernetes; k != nil {

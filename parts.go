@@ -46,7 +46,7 @@ func (e *Experiment) parts() []part {
 	if e.givesBack() {
 		ps = append(ps, part{purpose: ForMemory, blocks: 1})
 	}
-	if e.On.Away() && e.compares() {
+	if e.On.Away() && e.Compares() {
 		ps = append(ps, part{purpose: ForSame, blocks: e.On.places()})
 	}
 	for _, m := range e.More { // behind all others, whose numbers stay

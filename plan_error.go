@@ -42,8 +42,8 @@ func around(line string, column int) (part string, at int) {
 	return part, at
 }
 
-// of says which key of the plan the mistake is in.
-func (e *PlanError) of(key ...string) *PlanError { e.Key = key; return e }
+// Of says which key of the plan the mistake is in.
+func (e *PlanError) Of(key ...string) *PlanError { e.Key = key; return e }
 
 // PlanErrorf makes a mistake without a place.
 func PlanErrorf(format string, args ...any) *PlanError {

@@ -102,7 +102,7 @@ func (l *Load) checkReplay() *PlanError {
 	}
 	for key, field := range Keys(reflect.ValueOf(*l)) {
 		if slices.Contains(notWithReplay, key) && !field.IsZero() {
-			return PlanErrorf("load has replay and %s, but a recording has requests and times of its own (want one)", key).of("load", key)
+			return PlanErrorf("load has replay and %s, but a recording has requests and times of its own (want one)", key).Of("load", key)
 		}
 	}
 	r := cmp.Or(l.Recording, &Recording{Requests: l.Requests})

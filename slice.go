@@ -29,7 +29,7 @@ var liveFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", ProbesFactor}
 // Overhead returns the experiment that measures what watching costs: e's baseline with the
 // probes off and on by turns.
 func (e Experiment) Overhead() (Experiment, error) {
-	t, err := e.trial(e.Levels()[0])
+	t, err := e.Written(e.Levels()[0])
 	if err != nil {
 		return e, err
 	}
@@ -99,10 +99,10 @@ func (e *Experiment) checkLevels() *PlanError {
 	for _, f := range e.Factors {
 		for _, v := range f.Levels {
 			if f.Name == ProbesFactor && v != "on" && v != "off" {
-				return PlanErrorf("bad level %q of %s (want on or off)", v, f.Name).of("vary", f.Name)
+				return PlanErrorf("bad level %q of %s (want on or off)", v, f.Name).Of("vary", f.Name)
 			}
 			if v == "" {
-				return PlanErrorf("bad level %q of %s (want a value of %[2]s)", v, f.Name).of("vary", f.Name)
+				return PlanErrorf("bad level %q of %s (want a value of %[2]s)", v, f.Name).Of("vary", f.Name)
 			}
 		}
 	}

@@ -242,7 +242,7 @@ func (t Threshold) Holds(x, limit float64) bool {
 // the service publishes.
 func (e *Experiment) MetricNames() []string {
 	var names []string
-	for s := range e.Load.Client.requests() {
+	for s := range e.Load.Client.Requests() {
 		for _, p := range Percentiles {
 			names = append(names, s.Label()+"-"+p.Metric)
 		}
@@ -268,10 +268,10 @@ func CheckThresholds(ts []Threshold, others []string) *PlanError {
 	for i, t := range ts {
 		at := []string{"thresholds", strconv.Itoa(i)}
 		if _, _, err := t.Of(others); err != nil {
-			return PlanErrorf("%v", err).of(at...)
+			return PlanErrorf("%v", err).Of(at...)
 		}
 		if slices.Contains(ts[:i], t) {
-			return PlanErrorf("threshold %q is given twice", t).of(at...)
+			return PlanErrorf("threshold %q is given twice", t).Of(at...)
 		}
 	}
 	return nil
@@ -282,7 +282,7 @@ func (e *Experiment) checkCompared() *PlanError {
 	for i, t := range e.Thresholds {
 		if t.Change && len(e.Levels()) == 1 {
 			return PlanErrorf("threshold %q needs a change, but there is only one setting (consider: --vary, or a limit of %s itself)", t, t.Name).
-				of("thresholds", strconv.Itoa(i))
+				Of("thresholds", strconv.Itoa(i))
 		}
 	}
 	return nil

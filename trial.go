@@ -93,7 +93,7 @@ func (e *Experiment) Trials() []Trial {
 // Trial returns a trial of a setting, without its numbers and purpose. The
 // experiment must have passed Check.
 func (e *Experiment) Trial(s Setting) Trial {
-	t, err := e.trial(s)
+	t, err := e.Written(s)
 	if err != nil {
 		panic("dyno: a trial of an experiment that was not checked: " + err.Error())
 	}
@@ -105,7 +105,7 @@ func (e *Experiment) Trial(s Setting) Trial {
 // collections may be forced, which GOGC=off would not allow.
 func (e *Experiment) looksForLeaks() bool {
 	return e.Subject.Launched() && e.Slice == 0 && !slices.ContainsFunc(e.Levels(), func(s Setting) bool {
-		t, err := e.trial(s)
+		t, err := e.Written(s)
 		gogc := t.Subject.Env["GOGC"]
 		return err != nil || t.Load.Resolved().Duration < LeakWindow || gogc == "off" || strings.HasPrefix(gogc, "-")
 	})
@@ -148,9 +148,9 @@ func (e *Experiment) Compared() int {
 	return len(e.Levels()) * blocks
 }
 
-// trial returns the trial of a setting, the load not resolved: checks see what the user
+// Written is the trial of a setting with the load as it was written, not resolved: checks see what the user
 // said.
-func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
+func (e *Experiment) Written(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.load(), Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
 	if e.Slice > 0 { // one launch, under the first level
@@ -162,7 +162,7 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 			continue
 		}
 		if err := t.apply(l); err != nil {
-			return t, PlanErrorf("%v", err).of("vary", l.Factor)
+			return t, PlanErrorf("%v", err).Of("vary", l.Factor)
 		}
 	}
 	return t, nil
@@ -178,13 +178,13 @@ func (e *Experiment) Check() error {
 		return err
 	}
 	for _, s := range e.Levels() {
-		t, err := e.trial(s)
+		t, err := e.Written(s)
 		if err != nil {
 			return err
 		}
 		for _, l := range s {
 			if name, ok := strings.CutPrefix(l.Factor, "arg."); ok && !t.uses(name) {
-				return PlanErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment, the files or the load)", l.Factor, name).of("vary", l.Factor)
+				return PlanErrorf("factor %s is used nowhere (consider: {{.arg.%s}} in the arguments, the environment, the files or the load)", l.Factor, name).Of("vary", l.Factor)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func (e *Experiment) CheckFile() *PlanError {
 		return err
 	}
 	for _, s := range e.Levels() {
-		t, err := e.trial(s)
+		t, err := e.Written(s)
 		if err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (e *Experiment) checkPrimary() *PlanError {
 			err = fmt.Errorf("%s is listed twice", name)
 		}
 		if err != nil {
-			return PlanErrorf("primary: %v", err).of("primary", strconv.Itoa(i))
+			return PlanErrorf("primary: %v", err).Of("primary", strconv.Itoa(i))
 		}
 		seen[m.Name] = true
 	}
@@ -258,9 +258,9 @@ func (e *Experiment) checkProfiles() *PlanError {
 	for i, name := range e.Profile {
 		switch {
 		case !slices.Contains(ProfileNames, name):
-			return PlanErrorf("unknown profile %q (want %s)", name, strings.Join(ProfileNames, ", ")).of("profile")
+			return PlanErrorf("unknown profile %q (want %s)", name, strings.Join(ProfileNames, ", ")).Of("profile")
 		case slices.Contains(e.Profile[:i], name):
-			return PlanErrorf("profile %s is listed twice", name).of("profile")
+			return PlanErrorf("profile %s is listed twice", name).Of("profile")
 		}
 	}
 	reachable := e.Probes.Pprof != "" || e.Subject.Source() && !bool(e.Subject.NoInject)
@@ -298,7 +298,7 @@ func (e *Experiment) checkMany() *PlanError {
 		n *= max(float64(len(f.Levels)), 1)
 	}
 	if n > mostSettings {
-		return PlanErrorf("%.3g settings are too many (want at most %d)", n, mostSettings).of("vary")
+		return PlanErrorf("%.3g settings are too many (want at most %d)", n, mostSettings).Of("vary")
 	}
 	if e.Bench != nil {
 		return nil
@@ -312,7 +312,7 @@ func (e *Experiment) checkMany() *PlanError {
 		more += float64(m.Blocks)
 	}
 	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > MostTrials {
-		return PlanErrorf("%.3g trials are too many (want at most %d)", n, MostTrials).of(key)
+		return PlanErrorf("%.3g trials are too many (want at most %d)", n, MostTrials).Of(key)
 	}
 	return nil
 }
@@ -320,22 +320,22 @@ func (e *Experiment) checkMany() *PlanError {
 // checkFactors checks factors, settings and their number.
 func (e *Experiment) checkFactors() *PlanError {
 	if len(e.Factors) > 0 && len(e.Settings) > 0 {
-		return PlanErrorf("vary and settings are both given (consider: settings alone, which lists whole settings)").of("settings")
+		return PlanErrorf("vary and settings are both given (consider: settings alone, which lists whole settings)").Of("settings")
 	}
 	if err := e.checkMany(); err != nil {
 		return err
 	}
 	for _, f := range e.Factors {
 		if len(f.Levels) == 0 {
-			return PlanErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).of("vary", f.Name)
+			return PlanErrorf("factor %s has no levels (want for example --vary %s=a,b)", f.Name, f.Name).Of("vary", f.Name)
 		}
 		if second(f.Levels, func(level string) string { return level }) >= 0 {
-			return PlanErrorf("factor %s has a level twice", f.Name).of("vary", f.Name)
+			return PlanErrorf("factor %s has a level twice", f.Name).Of("vary", f.Name)
 		}
 	}
 	levels := e.Levels()
 	if i := second(levels, Setting.String); i >= 0 {
-		return PlanErrorf("setting %q is listed twice", levels[i]).of("settings")
+		return PlanErrorf("setting %q is listed twice", levels[i]).Of("settings")
 	}
 	return nil
 }
@@ -362,30 +362,30 @@ func (s *Subject) check() *PlanError {
 	}
 	switch {
 	case s.PID != 0 && s.Process != "":
-		return PlanErrorf("the subject has both pid and process (want one)").of("subject", "pid")
+		return PlanErrorf("the subject has both pid and process (want one)").Of("subject", "pid")
 	case (s.PID != 0 || s.Process != "") && s.Launched():
-		return PlanErrorf("the subject has something to launch and a pid or process that runs already (want one)").of("subject")
+		return PlanErrorf("the subject has something to launch and a pid or process that runs already (want one)").Of("subject")
 	case s.PID != 0 || s.Process != "":
 	case len(forms) == 0:
 		return PlanErrorf("no subject (want a main package, a module@version, an executable file or a URL)")
 	case len(forms) > 1:
-		return PlanErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).of("subject")
+		return PlanErrorf("the subject has both %s (want one)", strings.Join(forms, " and ")).Of("subject")
 	case s.Module != "" && !strings.Contains(s.Module, "@"):
-		return PlanErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).of("subject", "module")
+		return PlanErrorf("module %s has no version (want for example %s@latest)", s.Module, s.Module).Of("subject", "module")
 	case s.URL != "" && !IsAddress(s.URL):
-		return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).of("subject", "url")
-	case s.Go != "" && !goVersion.MatchString(s.Go):
-		return PlanErrorf("bad Go version %q (want for example 1.25.5)", s.Go).of("subject", "go")
+		return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path)", s.URL).Of("subject", "url")
+	case s.Go != "" && !IsGoVersion(s.Go):
+		return PlanErrorf("bad Go version %q (want for example 1.25.5)", s.Go).Of("subject", "go")
 	case s.Ready != "" && !strings.HasPrefix(s.Ready, "/"):
-		return PlanErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).of("subject", "ready")
+		return PlanErrorf("ready: %q is not a URL path (want for example /healthz)", s.Ready).Of("subject", "ready")
 	case (s.Addr != "" || len(s.Files) > 0) && !s.Launched():
-		return PlanErrorf("addr and files need a subject that dyno launches, not %s (consider: url alone)", s).of("subject")
+		return PlanErrorf("addr and files need a subject that dyno launches, not %s (consider: url alone)", s).Of("subject")
 	case s.Addr != "" && !strings.Contains(s.Addr, "{{") && !IsAddress(s.Addr):
-		return PlanErrorf("bad addr %q (want for example https://{{.Addr}} or https://127.0.0.1:8443)", s.Addr).of("subject", "addr")
+		return PlanErrorf("bad addr %q (want for example https://{{.Addr}} or https://127.0.0.1:8443)", s.Addr).Of("subject", "addr")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
 		if !filepath.IsLocal(name) {
-			return PlanErrorf("bad name %q of a file (want a path below {{.Dir}}, for example etc/service.yaml)", name).of("subject", "files", name)
+			return PlanErrorf("bad name %q of a file (want a path below {{.Dir}}, for example etc/service.yaml)", name).Of("subject", "files", name)
 		}
 	}
 	return nil
@@ -396,7 +396,7 @@ func (e *Experiment) checkScheme() *PlanError {
 	for key, address := range map[string]string{"url": e.Subject.URL, "addr": e.Subject.Addr} {
 		scheme, _, _ := strings.Cut(address, "://")
 		if address != "" && e.Load.Program == "" && scheme != "http" && scheme != "https" && !strings.HasPrefix(scheme, "{{") {
-			return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path; consider: load.program for other protocols)", address).of("subject", key)
+			return PlanErrorf("bad URL %q (want the address of a service, such as http://127.0.0.1:8080, and the path in load.path; consider: load.program for other protocols)", address).Of("subject", key)
 		}
 	}
 	return nil
@@ -409,16 +409,16 @@ func (t *Trial) checkSource() *PlanError {
 		switch {
 		case strings.HasPrefix(l.Factor, "load.") || strings.HasPrefix(l.Factor, "arg."):
 		case l.Factor == "rev" && s.Package == "":
-			return PlanErrorf("factor rev needs a package in a git repository, not %s", s).of("vary", "rev")
+			return PlanErrorf("factor rev needs a package in a git repository, not %s", s).Of("vary", "rev")
 		case (l.Factor == "go" || l.Factor == "build") && !s.Source():
-			return PlanErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).of("vary", l.Factor)
+			return PlanErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).Of("vary", l.Factor)
 		case !s.Launched():
-			return PlanErrorf("factor %s needs a subject that dyno launches, not %s", l.Factor, s).of("vary", l.Factor)
+			return PlanErrorf("factor %s needs a subject that dyno launches, not %s", l.Factor, s).Of("vary", l.Factor)
 		}
 	}
 	for _, l := range t.Setting {
-		if !runtimeTakes(l) {
-			return PlanErrorf("%s=%s: the Go runtime does not accept this value", l.Factor, l.Value).of("vary", l.Factor)
+		if !RuntimeTakes(l) {
+			return PlanErrorf("%s=%s: the Go runtime does not accept this value", l.Factor, l.Value).Of("vary", l.Factor)
 		}
 	}
 	return cmp.Or(
@@ -438,7 +438,7 @@ func (l *Load) Uses(arg string) bool {
 	if l.GRPC != nil && l.GRPC.uses(arg) || usesArg(l.Command, arg) || slices.ContainsFunc(l.Args, func(s string) bool { return usesArg(s, arg) }) {
 		return true
 	}
-	for s := range l.Client.requests() {
+	for s := range l.Client.Requests() {
 		texts := slices.AppendSeq([]string{s.Path, s.Body}, maps.Values(s.Headers))
 		if slices.ContainsFunc(texts, func(s string) bool { return usesArg(s, arg) }) {
 			return true
@@ -462,23 +462,23 @@ var argUse = regexp.MustCompile(`\.arg\b(?:\.([A-Za-z_][A-Za-z0-9_]*))?`)
 func (p *Probes) check() *PlanError {
 	for _, name := range p.Use {
 		if !slices.Contains(ProbeNames, name) {
-			return PlanErrorf("unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", ")).of("probes", "use")
+			return PlanErrorf("unknown probe %q (want %s)", name, strings.Join(ProbeNames, ", ")).Of("probes", "use")
 		}
 	}
 	if p.Every != 0 && p.Every < Duration(10e6) {
-		return PlanErrorf("probes every %v is too often (want at least 10ms)", p.Every).of("probes", "every")
+		return PlanErrorf("probes every %v is too often (want at least 10ms)", p.Every).Of("probes", "every")
 	}
 	for _, source := range []struct{ name, where, example string }{{"expvar", p.Expvar, "/debug/vars"}, {"prometheus", p.Prometheus, "/metrics"}, {"pprof", p.Pprof, "/debug/pprof"}} {
 		w := source.where
 		if w != "" && !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "http://") && !strings.HasPrefix(w, "https://") {
-			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.name, w).of("probes", source.name)
+			return PlanErrorf("%s: %q is neither a path of the service nor a URL", source.name, w).Of("probes", source.name)
 		}
 		if w == "" && slices.Contains(p.Use, source.name) {
-			return PlanErrorf("probe %s needs the path where the service publishes it (consider: %[1]s: %s)", source.name, source.example).of("probes", "use")
+			return PlanErrorf("probe %s needs the path where the service publishes it (consider: %[1]s: %s)", source.name, source.example).Of("probes", "use")
 		}
 	}
 	if len(p.Metrics) > 0 && p.Prometheus == "" {
-		return PlanErrorf("metrics needs prometheus (consider: prometheus: /metrics)").of("probes", "metrics")
+		return PlanErrorf("metrics needs prometheus (consider: prometheus: /metrics)").Of("probes", "metrics")
 	}
 	return nil
 }

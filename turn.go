@@ -42,11 +42,11 @@ const (
 // Sequential reports whether a run decides itself how many blocks it takes: until the
 // primary verdicts are decided or the time is up.
 func (e *Experiment) Sequential() bool {
-	return e.Repeats == 0 && e.compares()
+	return e.Repeats == 0 && e.Compares()
 }
 
-// compares reports whether there are several settings, each with launches of its own.
-func (e *Experiment) compares() bool {
+// Compares reports whether there are several settings, each with launches of its own.
+func (e *Experiment) Compares() bool {
 	return e.Bench == nil && e.Slice == 0 && e.Subject.Launched() && len(e.Levels()) > 1
 }
 
@@ -55,7 +55,7 @@ func (e *Experiment) compares() bool {
 func (e *Experiment) WhyAlone() (why string, beside bool) {
 	settings := len(e.Levels())
 	switch {
-	case !e.compares() || e.Alone || e.Load.None:
+	case !e.Compares() || e.Alone || e.Load.None:
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which cannot take turns (consider: dyno's own load)", false

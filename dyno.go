@@ -140,14 +140,6 @@ func (s *Subject) InPod() bool { return s.Image != "" || s.Deployment != "" }
 // Source reports whether the subject is built from source.
 func (s *Subject) Source() bool { return s.Package != "" || s.Module != "" }
 
-// injectCure is what would put the injected probe into the subject.
-func (s *Subject) injectCure() string {
-	if s.Source() {
-		return "inject: true"
-	}
-	return "a subject that is built from source"
-}
-
 // String names the subject as the user did.
 func (s *Subject) String() string {
 	pid := ""

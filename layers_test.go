@@ -25,7 +25,8 @@ var layers = map[string][]string{
 	"cgroup":              {},
 	"unwrap":              {},
 	".":                   {"hist"}, // package dyno, the vocabulary
-	"plan":                {"."},
+	"plan":                {".", "plan/check"},
+	"plan/check":          {"."},
 	"plan/flags":          {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":             {".", "cgroup", "subject/guard", "subject/worktree"},
 	"subject/awake":       {".", "cgroup", "subject/guard"},
@@ -57,8 +58,8 @@ var layers = map[string][]string{
 	"probe/profiles":      {".", "probe", "probe/goruntime"},
 	"probe/published":     {".", "gctrace", "probe", "probe/kernel"},
 	"safe":                {"."},
-	"store":               {".", "hist", "plan", "safe"},
-	"lab":                 {".", "cgroup", "gctrace", "hist", "lab/rests", "turns", "load", "load/foreign", "load/grpc", "load/turn", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject", "subject/awake"},
+	"store":               {".", "hist", "plan", "plan/check", "safe"},
+	"lab":                 {".", "cgroup", "gctrace", "hist", "lab/rests", "turns", "load", "load/foreign", "load/grpc", "load/turn", "plan/check", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject", "subject/awake"},
 	"lab/cluster":         {".", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":   {".", "cgroup", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform": {".", "lab", "load/traffic"},
@@ -111,9 +112,9 @@ var layers = map[string][]string{
 	"cmd/dyno/github":     {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":       {"."},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/flags", "report", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune"},
+	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "report", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.

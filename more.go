@@ -30,17 +30,3 @@ func (m More) String() string { return fmt.Sprintf("%d+%d", m.After, m.Blocks) }
 
 // MarshalText is read by ParseMore.
 func (m More) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// Extend adds blocks to a run that was judged after so many.
-func (e *Experiment) Extend(after, blocks int) error {
-	if !e.Compares() {
-		return fmt.Errorf("only launches of several settings can have more blocks (consider: a new run)")
-	}
-	extended := *e
-	extended.More = append(extended.More[:len(e.More):len(e.More)], More{after, blocks})
-	if err := extended.checkMany(); err != nil {
-		return err
-	}
-	*e = extended
-	return nil
-}

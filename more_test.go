@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 // Blocks that are added leave the trials of before as they are.
@@ -16,7 +17,7 @@ func TestExtend(t *testing.T) {
 	}
 	before := e.Trials()
 	for i, want := range []dyno.More{{After: 3, Blocks: 2}, {After: 5, Blocks: 1}} {
-		if err := e.Extend(want.After, want.Blocks); err != nil || e.More[i] != want {
+		if err := check.Extend(e, want.After, want.Blocks); err != nil || e.More[i] != want {
 			t.Fatalf("more is %v, error %v", e.More, err)
 		}
 	}
@@ -35,7 +36,7 @@ func TestExtend(t *testing.T) {
 			t.Errorf("trial %d is block %d, for %q", a.N, a.Block, a.For)
 		}
 	}
-	if err := (&dyno.Experiment{Subject: dyno.Subject{Package: "."}, Repeats: 3}).Extend(3, 1); err == nil {
+	if err := check.Extend(&dyno.Experiment{Subject: dyno.Subject{Package: "."}, Repeats: 3}, 3, 1); err == nil {
 		t.Error("one setting was extended, which has no verdict")
 	}
 }
@@ -107,7 +108,7 @@ func TestOrderIsOfTheSeed(t *testing.T) {
 	for seed := range uint64(200) {
 		long := places(ordered(seed, 3, 9))
 		e := ordered(seed, 3, 4)
-		if err := e.Extend(4, 3); err != nil {
+		if err := check.Extend(e, 4, 3); err != nil {
 			t.Fatal(err)
 		}
 		for _, short := range [][][]int{places(ordered(seed, 3, 2)), places(e)} {

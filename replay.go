@@ -1,13 +1,10 @@
 package dyno
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,25 +85,6 @@ func (l *Load) replayed() string {
 		return s + fmt.Sprintf(", for the first %v of %v", l.Duration, all)
 	}
 	return s + fmt.Sprintf(", %d in %v", l.Recording.Requests, all)
-}
-
-var notWithReplay = []string{"rate", "arrival", "requests_per_client", "targets", "client", "data", "program", "args", "grpc"}
-
-func (l *Load) checkReplay() *PlanError {
-	if l.Replay == "" {
-		return cmp.Or(
-			wrong(l.Speed != 0, "load speed", "speed is that of a replay (want replay, too; consider: rate)"),
-			wrong(l.LogFormat != "", "load log_format", "log_format is that of a replay's lines (want replay, too)"),
-			wrong(l.ReplaySecrets, "load replay_secrets", "replay_secrets needs a replay"),
-		)
-	}
-	for key, field := range Keys(reflect.ValueOf(*l)) {
-		if slices.Contains(notWithReplay, key) && !field.IsZero() {
-			return PlanErrorf("load has replay and %s, but a recording has requests and times of its own (want one)", key).Of("load", key)
-		}
-	}
-	r := cmp.Or(l.Recording, &Recording{Requests: l.Requests})
-	return wrong(l.Requests > r.Requests, "load requests", "%s has %d requests that can be sent, not %d", filepath.Base(l.Replay), r.Requests, l.Requests)
 }
 
 // Speed is how much faster than it was recorded a replay is.

@@ -242,17 +242,6 @@ func RuntimeTakes(l Level) bool {
 
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
 
-func (e *Experiment) checkRelink() *PlanError {
-	if e.Relink == nil || !*e.Relink {
-		return nil
-	}
-	return cmp.Or(
-		wrong(!e.Subject.Source(), "relink", "relink needs a subject that dyno builds, not %s (consider: subject.package)", &e.Subject),
-		wrong(e.On.Kubernetes != nil, "relink", "relink needs a subject on this machine, not in a cluster (consider: relink: false)"),
-		wrong(e.Slice > 0, "relink", "slices are of one launch, which has one executable (consider: a run without slice)"),
-	)
-}
-
 // GatedBuild reports whether relink serves a gate: a change of source, toolchain or flags is to be judged, not where
 // the linker put the code.
 func (e *Experiment) GatedBuild() bool {

@@ -261,29 +261,3 @@ func (e *Experiment) MetricNames() []string {
 	}
 	return names
 }
-
-// CheckThresholds finds a threshold of no metric, or a second one of a metric; others are as
-// of [Threshold.Of].
-func CheckThresholds(ts []Threshold, others []string) *PlanError {
-	for i, t := range ts {
-		at := []string{"thresholds", strconv.Itoa(i)}
-		if _, _, err := t.Of(others); err != nil {
-			return PlanErrorf("%v", err).Of(at...)
-		}
-		if slices.Contains(ts[:i], t) {
-			return PlanErrorf("threshold %q is given twice", t).Of(at...)
-		}
-	}
-	return nil
-}
-
-// checkCompared finds thresholds of changes with nothing to compare.
-func (e *Experiment) checkCompared() *PlanError {
-	for i, t := range e.Thresholds {
-		if t.Change && len(e.Levels()) == 1 {
-			return PlanErrorf("threshold %q needs a change, but there is only one setting (consider: --vary, or a limit of %s itself)", t, t.Name).
-				Of("thresholds", strconv.Itoa(i))
-		}
-	}
-	return nil
-}

@@ -27,7 +27,6 @@ const (
 	FewTurns  = 15
 	ShortTurn = Duration(50 * time.Millisecond)
 
-	leastTurn  = Duration(5 * time.Millisecond)
 	mostBeside = 16 // settings
 )
 
@@ -102,7 +101,7 @@ func (e *Experiment) rates() (rates []Rate) {
 	for _, s := range e.Levels() {
 		for _, l := range s {
 			if l.Factor == "load.rate" {
-				r, _ := ParseRate(l.Value) // a mistake is Check's to tell
+				r, _ := ParseRate(l.Value) // a mistake is for package plan/check to tell
 				rates = append(rates, r)
 			}
 		}
@@ -121,7 +120,7 @@ func (e *Experiment) longest() Duration {
 			t := Trial{Load: l}
 			for _, level := range s {
 				if level.Factor == "load.rate" || level.Factor == "load.speed" {
-					_ = t.apply(level) // a mistake is Check's to tell
+					_ = t.apply(level) // a mistake is for package plan/check to tell
 				}
 			}
 			longest = max(longest, Duration(t.Load.Length()))
@@ -179,14 +178,6 @@ func (e *Experiment) load() Load {
 		l.Duration = DefaultBeside
 	}
 	return l
-}
-
-func (e *Experiment) checkTurns() *PlanError {
-	return cmp.Or(
-		wrong(e.Turn > 0 && e.Turn < leastTurn, "turn", "a turn of %v is too short (want at least %v)", e.Turn, leastTurn),
-		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns (want one of turn and slice)"),
-		wrong(e.Within > 0 && e.Slice > 0, "within", "slices have a fixed length, so within does not apply (consider: repeat)"),
-	)
 }
 
 // elsewhere is the key of a probe that reads a URL of its own; "" if none does.

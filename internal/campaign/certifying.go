@@ -15,12 +15,14 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/planted"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
@@ -193,8 +195,9 @@ func (g *Certifying) progress(now time.Time) string {
 // interrupted.
 func (g *Certifying) keep(outcomes []certify.Outcome) error {
 	c := g.cert
-	c.Schema, c.Dyno, c.Service, c.Made = certify.Schema, g.Version, g.planted.Plan.Subject.String(), time.Now()
-	c.Outcomes, c.Interrupted = append(c.Outcomes, outcomes...), true
+	c.Envelope = answer.New(certify.AnswerKind, certify.Schema, answer.Head{Dyno: g.Version, Plan: store.Redacted(g.Plan), Made: time.Now(), Interrupted: true},
+		[]answer.Setting{answer.SettingOf(g.Plan.Levels()[0])}, c.Notes)
+	c.Service, c.Outcomes = g.planted.Plan.Subject.String(), append(c.Outcomes, outcomes...)
 	if good, _ := c.Runs(); good == 0 || g.better() > 0 {
 		return nil
 	}

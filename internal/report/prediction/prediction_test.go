@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
@@ -158,7 +159,7 @@ func TestText(t *testing.T) {
 // The JSON has every row, and null for what is not known.
 func TestJSON(t *testing.T) {
 	for name, f := range forecasts() {
-		data, err := json.Marshal(JSON(f))
+		data, err := json.Marshal(JSON(f, answer.Head{}))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

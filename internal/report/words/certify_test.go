@@ -8,13 +8,14 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
 // certificate has 40 runs of equal settings and 20 of each of two changes.
 func certificate() *certify.Certificate {
 	c := &certify.Certificate{
-		Made: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), Service: "./svc", Load: "closed load", How: "side by side", Within: 60,
+		Envelope: answer.Envelope[answer.Setting, string]{Made: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}, Service: "./svc", Load: "closed load", How: "side by side", Within: 60,
 		Of: certify.Identity{Kernel: "6.1", CPU: "EPYC", CPUs: 2, Subject: "go1.26.8 abc"},
 	}
 	add := func(x certify.Change, runs, found int, ratio float64) {

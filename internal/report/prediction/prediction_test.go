@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -135,7 +136,7 @@ func TestText(t *testing.T) {
 		}
 		for _, width := range []int{100, 80} {
 			got := text(t, f, layout.Options{Width: width})
-			if n := strings.Count(got, "\n"); n > screen {
+			if n := strings.Count(got, "\n"); n > screen.Lines {
 				t.Errorf("%s has %d lines in %d columns", name, n, width)
 			}
 			for line := range strings.Lines(got) {

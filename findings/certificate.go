@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/safe"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -64,12 +65,9 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 
 // WriteCertificate replaces a file as a whole, and makes the folders above it.
 func WriteCertificate(path string, c *certify.Certificate) error {
-	text, err := json.MarshalIndent(c, "", "  ")
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err == nil {
-		err = store.Replace(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+		err = store.Replace(path, func(w io.Writer) error { return answer.Write(w, c) })
 	}
 	if err != nil {
 		return fmt.Errorf("write certificate: %w", err)

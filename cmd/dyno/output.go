@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab/otlp"
 	"github.com/dynolab/dyno/internal/plan/flags"
@@ -116,7 +118,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 }
 
 func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
-	w, r := cmd.OutOrStdout(), &tables.Report{Table: t}
+	w, r := cmd.OutOrStdout(), &tables.Report{Table: t, Head: answer.Head{Dyno: version(), Made: time.Now()}}
 	switch o.form() {
 	case "json":
 		return report.JSON(w, r)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/plan/flags"
@@ -104,7 +105,7 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 	w := cmd.OutOrStdout()
 	switch o.form() {
 	case "json":
-		return report.JSON(w, prediction.JSON(f))
+		return report.JSON(w, prediction.JSON(f, answer.Head{Dyno: version(), Made: time.Now()}))
 	case "html":
 		return prediction.HTML(w, f)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/internal/lab/look"
 	"github.com/dynolab/dyno/internal/lab/otlp"
 	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/certified"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject/guard"
@@ -140,7 +141,8 @@ func copyCertificate(e *dyno.Experiment, dir *store.Dir) error {
 	if err != nil {
 		return nil // most services have none
 	}
-	return dir.WriteFile(findings.CertificateFile, func(w io.Writer) error { return report.JSON(w, cert) })
+	err = dir.WriteFile(findings.CertificateFile, func(w io.Writer) error { return report.JSON(w, cert) })
+	return errors.Join(err, dir.WriteFile(CertificatePage(findings.CertificateFile), (&certified.Report{Certificate: cert}).HTML))
 }
 
 // Fill runs the trials that a run directory lacks.

@@ -72,7 +72,7 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	}
 	r = &knee.Report{
 		Problem: s.Problem, Settings: s.Settings, Searches: s.searches, Negligible: s.Negligible,
-		Name: s.Plan.Name, Dyno: s.Version, Made: time.Now(), Dir: fromHere(s.dir.Path), Arrival: s.Plan.Load.Arrival,
+		Name: s.Plan.Name, Dyno: s.Version, Plan: store.Redacted(s.Record.Plan), Made: time.Now(), Dir: fromHere(s.dir.Path), Arrival: s.Plan.Load.Arrival,
 		Sessions: s.Plan.Load.Session(), Interrupted: cut != nil, Notes: s.Notes,
 	}
 	err = errors.Join(err, s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) }))

@@ -29,7 +29,8 @@ type Source struct {
 	Pooled  []Window // one of each setting, of all its trials; in the order of the plan
 	Tail    *Tail    // nil if requests were not kept, or met no collection
 	Notes   []Note
-	Elapsed float64 // seconds of all windows
+	Plan    *dyno.Experiment // of the run, without credentials; nil of a log
+	Elapsed float64          // seconds of all windows
 }
 
 // Per is what figures are divided by.
@@ -93,7 +94,7 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	case plan.Slice > 0:
 		return nil, fmt.Errorf("%s has slices of one process, whose heap carries over from one setting to the next (consider: dyno run without --slice)", dir.Path)
 	}
-	s := &Source{Name: plan.Name, Per: Request}
+	s := &Source{Name: plan.Name, Per: Request, Plan: store.Redacted(plan)}
 	rd := reader{Source: s, dir: dir, options: o}
 	if err := rd.group(); err != nil {
 		return nil, err

@@ -12,43 +12,27 @@ import (
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/plot"
+	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// mostLines is a screen, of which the heading of the last table and what follows take some.
-const (
-	mostLines   = 45
-	aroundTable = 6
-)
-
 // Text is what dyno capacity prints: a screen, the answer first.
-func (r *Report) Text(o layout.Options) string {
-	var b strings.Builder
-	line := func(text string) { b.WriteString(layout.Fold(text, "", "  ", o.Columns())) }
-	section := func(s *layout.Section) {
-		for n := range s.Grids {
-			s.Grids[n].Narrow(o.Columns())
-		}
-		s.Text(&b, o.Columns(), o.Color)
-	}
+func (r *Report) Text(o layout.Options) string { return r.said(min(o.Columns(), 76)).Text(o) }
+
+// said is the answer as people read it, with a picture of so many columns.
+func (r *Report) said(columns int) *screen.Answer {
 	answers := r.answers()
-	for _, text := range r.head(answers) {
-		line(text)
+	a := &screen.Answer{
+		Head: r.head(answers), Notes: slices.Concat(r.Notes, r.doubts(answers)),
+		Last: "All windows: dyno report " + r.Dir, By: "capacity " + r.Dyno,
 	}
 	if len(r.Settings) > 1 {
-		section(r.compared(answers))
+		a.Parts = append(a.Parts, screen.Part{Section: r.compared(answers)})
 	}
-	if lines := r.drawn(answers, min(o.Columns(), 76)); lines != nil {
-		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
-	}
-	notes := slices.Concat(r.Notes, r.doubts(answers))
-	section(r.measured(answers, mostLines-aroundTable-strings.Count(b.String(), "\n")-2*len(notes)))
-	b.WriteString("\n")
-	for _, n := range notes {
-		line(n)
-	}
-	line("All windows: dyno report " + r.Dir)
-	return b.String()
+	a.Parts = append(a.Parts,
+		screen.Part{Draw: func(int) []string { return r.drawn(answers, columns) }},
+		screen.Part{Fit: func(lines int) *layout.Section { return r.measured(answers, lines-1) }}) // but for the heading
+	return a
 }
 
 // head is the answer, what it lacks, and how it was measured.

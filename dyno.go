@@ -38,8 +38,9 @@ type Experiment struct {
 	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
 	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
 
-	// Memory adds a trial of every setting in which nothing is forced until the rest after the load is over:
-	// is memory given back? nil: if the load has a rest, or a window of LongWindow.
+	// Memory adds a trial of every setting in which nothing is forced until the rest after
+	// the load is over: is memory given back? nil: if the load has a rest, or a window of
+	// LongWindow.
 	Memory *bool `json:"memory,omitempty"`
 
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
@@ -140,7 +141,7 @@ func (s *Subject) InPod() bool { return s.Image != "" || s.Deployment != "" }
 // Source reports whether the subject is built from source.
 func (s *Subject) Source() bool { return s.Package != "" || s.Module != "" }
 
-// injectCure returns the key or flag that puts the injected probe into the subject.
+// injectCure is what would put the injected probe into the subject.
 func (s *Subject) injectCure() string {
 	if s.Source() {
 		return "inject: true"
@@ -281,7 +282,8 @@ func (l Load) watched() string {
 	return s
 }
 
-// generator is the last load generator that a command names: in a pipe, its output is read.
+// generator is the last load generator that a command names: in a pipe, its output is
+// read.
 func generator(command string) (name string) {
 	for _, word := range strings.FieldsFunc(command, func(c rune) bool { return strings.ContainsRune(" \t\n/\\|;&(", c) }) {
 		switch word = strings.TrimSuffix(word, ".exe"); word {
@@ -323,7 +325,8 @@ func (l Load) Resolved() Load {
 	return l
 }
 
-// Resolved returns the experiment with its defaults written out, so that it stays the same if these change.
+// Resolved returns the experiment with its defaults written out, so that it stays the same
+// if these change.
 func (e Experiment) Resolved() Experiment {
 	switch {
 	case e.Repeats > 0:
@@ -371,19 +374,20 @@ func (e *Experiment) varies(factor string) bool {
 
 func fraction(f Fraction) *Fraction { return &f }
 
-// A Client is the work of each client of the load: Setup once, Loop again and again, Teardown once. Each
-// client has its own variables and cookies.
+// A Client is what each client of the load does: Setup once, Loop again and
+// again, Teardown once. Each client has its own variables and cookies.
 type Client struct {
 	Setup    []Step `json:"setup,omitempty"`
 	Loop     []Step `json:"loop,omitempty"`
 	Teardown []Step `json:"teardown,omitempty"`
 }
 
-// A Step is one request of a client, several at the same time (Parallel), or a rest (Sleep). Path, header
-// values and Body are templates: {{.NAME}} is a captured value, {{.n}} the client's count of loops from 0,
-// {{.client}} its number from 0, {{.arg.NAME}} a value of the plan, {{.NAME.COLUMN}} a field of the loop's
-// row of data, {{counter}} the load's next whole number from 0, {{uuid}} a random UUID, {{random LO HI}} a
-// random whole number; what is random depends on the seed alone.
+// A Step is one request of a client, several at the same time (Parallel), or a rest
+// (Sleep). Path, header values and Body are templates: {{.NAME}} is a captured value,
+// {{.n}} the client's count of loops from 0, {{.client}} its number from 0, {{.arg.NAME}}
+// a value of the plan, {{.NAME.COLUMN}} a field of the loop's row of data, {{counter}} the
+// load's next whole number from 0, {{uuid}} a random UUID, {{random LO HI}} a random whole
+// number; what is random depends on the seed alone.
 type Step struct {
 	Name     string            `json:"name,omitempty"`   // "" means method and path
 	Method   string            `json:"method,omitempty"` // "" means GET

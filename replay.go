@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A Recording describes the file of a replay, as far as decisions before the load depend on it. It is a part
-// of the plan. Package load/traffic reads the file.
+// A Recording is what dyno found in the file of a replay, noted with the plan: all that is decided before
+// the file is sent. Package load/traffic reads it.
 type Recording struct {
 	Bytes        int      `json:"bytes,omitempty"`         // of the file that were read: a log may grow
 	Requests     int      `json:"requests,omitempty"`      // that can be sent again
@@ -48,7 +48,7 @@ func (l *Load) Warnings() (ws Warnings) {
 // Open reports whether requests are due by a schedule: that of a rate, or of a recording.
 func (l *Load) Open() bool { return l.Rate.Open() || l.Replay != "" }
 
-// Pace returns the speed of a replay as a multiple of the recorded one.
+// Pace is how much faster than it was recorded a replay is played.
 func (l *Load) Pace() float64 {
 	if l.Speed == 0 {
 		return 1
@@ -56,7 +56,7 @@ func (l *Load) Pace() float64 {
 	return float64(l.Speed)
 }
 
-// Length returns how long an open load lasts by its rate or its recording; 0 means for ever.
+// Length is how long an open load lasts by itself, by the stages of its rate or its recording; 0 means for ever.
 func (l *Load) Length() time.Duration {
 	if l.Replay != "" && l.Recording != nil {
 		return time.Duration(float64(l.Recording.Length) / l.Pace())
@@ -109,10 +109,10 @@ func (l *Load) checkReplay() *PlanError {
 	return wrong(l.Requests > r.Requests, "load requests", "%s has %d requests that can be sent, not %d", filepath.Base(l.Replay), r.Requests, l.Requests)
 }
 
-// Speed is the speed of a replay as a multiple of the recorded one.
+// Speed is how much faster than it was recorded a replay is.
 type Speed float64
 
-// mostSpeed is low enough that times which differ in a recording differ in its replay.
+// mostSpeed keeps times apart that a recording has apart.
 const mostSpeed = 1e5
 
 // ParseSpeed reads "2", "0.5" or "2x".

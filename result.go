@@ -124,8 +124,7 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 	return marshalOrdered(len(vs), func(i int) (string, any) { return vs[i].Metric, vs[i].Value })
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The values come in the order of
-// Metrics.
+// UnmarshalJSON implements json.Unmarshaler. The values come in the order of Metrics.
 func (vs *Values) UnmarshalJSON(data []byte) error {
 	var m map[string]float64
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -30,7 +30,8 @@ type Trial struct {
 	Trace   Duration // what a trial ForTrace takes
 }
 
-// Levels lists the settings, the baseline first; of crossed factors the last changes fastest.
+// Levels lists the settings, the baseline first; of crossed factors the last changes
+// fastest.
 func (e *Experiment) Levels() []Setting {
 	if len(e.Settings) > 0 {
 		return e.Settings
@@ -54,10 +55,10 @@ func (e *Experiment) Place(s Setting) int {
 	return slices.IndexFunc(e.Levels(), func(l Setting) bool { return l.String() == name })
 }
 
-// Trials lists all trials of the plan; Planned counts them. The experiment must have passed Check. Each
-// repeat is a block of every setting. The order is random by the seed and balanced over blocks, so that drift
-// affects all settings alike. Trials for a purpose come last, except those of More. InOrder sorts as trials
-// are run.
+// Trials lists all trials in order; Planned counts them. Each repeat is a block of every
+// setting, in an order that is random by the seed and balanced over blocks, so that drift falls on all
+// alike. Trials for a purpose come last, but for More. The experiment must have
+// passed Check. InOrder has the order in which they are run.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	order := e.order(len(settings))
@@ -89,7 +90,8 @@ func (e *Experiment) Trials() []Trial {
 	return trials
 }
 
-// Trial returns a trial of a setting, without its numbers and purpose. The experiment must have passed Check.
+// Trial returns a trial of a setting, without its numbers and purpose. The
+// experiment must have passed Check.
 func (e *Experiment) Trial(s Setting) Trial {
 	t, err := e.trial(s)
 	if err != nil {
@@ -132,10 +134,12 @@ func (e *Experiment) grouped() bool {
 	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
 }
 
-// MostCompared is the greatest number of trials whose values are compared, without More. They come first.
+// MostCompared is the greatest number of trials whose values are compared, without More.
+// They come first.
 func (e *Experiment) MostCompared() int { return len(e.Levels()) * e.parts()[0].blocks }
 
-// Compared is the number of trials whose values are compared, 0 if the run decides how many it takes.
+// Compared is the number of trials whose values are compared, 0 if the run decides how
+// many it takes.
 func (e *Experiment) Compared() int {
 	blocks := e.Resolved().Repeats
 	for _, m := range e.More {
@@ -144,7 +148,8 @@ func (e *Experiment) Compared() int {
 	return len(e.Levels()) * blocks
 }
 
-// trial returns the trial of a setting, the load not resolved: checks see what the user said.
+// trial returns the trial of a setting, the load not resolved: checks see what the user
+// said.
 func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.load(), Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
@@ -163,7 +168,8 @@ func (e *Experiment) trial(s Setting) (Trial, *PlanError) {
 	return t, nil
 }
 
-// Check reports the first mistake as a *PlanError, or nil. CheckFile leaves out what a flag can still add.
+// Check reports the first mistake as a *PlanError, or nil. CheckFile leaves out what a
+// flag can still add.
 func (e *Experiment) Check() error {
 	if err := e.CheckFile(); err != nil {
 		return err
@@ -278,7 +284,8 @@ func (e *Experiment) checkMemory() *PlanError {
 	)
 }
 
-// No plan has more settings and trials than these. More results would take all memory once they are read.
+// No plan has more settings and trials than these. More results would take all memory once they are
+// read.
 const (
 	mostSettings = 10_000
 	MostTrials   = 5_000

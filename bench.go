@@ -22,8 +22,9 @@ type Bench struct {
 	Error     *Fraction `json:"error,omitempty"`     // chance of a false change in one comparison; nil means DefaultBenchError
 }
 
-// BenchFactor is the factor of settings that are benchmarks of one package. Its level is an element of their
-// names, such as Pipeline1 or variant=slow; names that are otherwise equal are compared.
+// BenchFactor is the factor of settings that are benchmarks of one package. Its level is
+// an element of their names, such as Pipeline1 or variant=slow; names that are otherwise
+// equal are compared.
 const BenchFactor = "bench"
 
 // AAFactor is the factor of two equal settings: an environment variable without effect.
@@ -96,7 +97,8 @@ func (b Bench) Resolved() Bench {
 	return b
 }
 
-// benchFactors are the factors of a Bench beside environment variables, which hold for the build too.
+// benchFactors are the factors of a Bench beside environment variables, which
+// hold for the build too.
 var benchFactors = []string{"go", "rev", "build", BenchFactor}
 
 func (e *Experiment) checkBench() *PlanError {

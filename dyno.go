@@ -2,9 +2,8 @@
 // nothing and reads no files. The program cmd/dyno measures; package findings reads what it has written.
 //
 // An [Experiment] is a plan: a [Subject] to launch, [Factor]s to vary, the [Load] to put on it, and how often
-// to repeat. [Experiment.Check] finds its mistakes. [Experiment.Trials] lists its trials in order; a [Trial] is
-// one launch of the subject under one [Setting]. A [Result] is what one trial measured. [Metrics] lists what
-// that may be.
+// to repeat. [Experiment.Trials] lists its trials in order; a [Trial] is one launch of the subject under one
+// [Setting]. A [Result] is what one trial measured. [Metrics] lists what can be measured.
 //
 // The JSON of an Experiment has the keys of a dyno.yaml, so that a program can write plans for dyno run -f.
 package dyno

@@ -19,9 +19,6 @@ func Example() {
 		Repeats: 2,
 		Seed:    &seed,
 	}
-	if err := plan.Check(); err != nil {
-		log.Fatal(err)
-	}
 	for _, t := range plan.Trials() {
 		fmt.Println("block", t.Block, t.Setting)
 	}

@@ -26,7 +26,7 @@ const BenchFactor = "bench"
 // AAFactor is the factor of two equal settings: an environment variable without effect.
 const AAFactor = "AA"
 
-// A Benchmark is what one trial saw of one benchmark.
+// A Benchmark is the result of one benchmark in one trial.
 type Benchmark struct {
 	Package string `json:"package"` // import path
 	Name    string `json:"name"`    // without "Benchmark" and GOMAXPROCS; with BenchFactor the level in it is "*"
@@ -39,11 +39,11 @@ type Benchmark struct {
 	Err      string     `json:"error,omitempty"` // why there are none, or fewer: what the benchmark said
 }
 
-// SurveySkipped is how Survey.Err begins where the benchmark skipped itself.
+// SurveySkipped begins Survey.Err if the benchmark skipped itself.
 const SurveySkipped = "skipped"
 
-// A Survey is what a trial ForSurvey found of a benchmark in one setting. Seconds and
-// bytes are per iteration unless said.
+// A Survey is the result of a trial ForSurvey for one benchmark in one setting. Seconds and bytes are per
+// iteration unless said.
 type Survey struct {
 	Package string  `json:"package"`
 	Name    string  `json:"name"`    // as Benchmark.Name
@@ -65,7 +65,7 @@ type Survey struct {
 	Err    string      `json:"error,omitempty"` // what the benchmark said when it failed
 }
 
-// A BenchSource is what a benchmark's source says.
+// A BenchSource describes the source of a benchmark.
 type BenchSource struct {
 	File  string `json:"file,omitempty"`  // relative to the package's directory; "" if the function was not found
 	Line  int    `json:"line,omitempty"`  // of the function, or of the literal given to b.Run

@@ -29,8 +29,8 @@ func LastOfEach(rs []*Result) []*Result {
 	return kept
 }
 
-// Counts reports whether a value of r may be compared. Where the generator was the limit,
-// latency, service time and unsent requests may not, nor a closed load's throughput.
+// Counts reports whether a value of r may be compared. If the generator was the limit, latency, service time,
+// unsent requests and a closed load's throughput may not.
 func Counts(r *Result, metric string) bool {
 	if r.Sent.Saturated == "" {
 		return true

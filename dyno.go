@@ -1,10 +1,11 @@
-// Package dyno is the vocabulary of a dynamometer for Go services, and does nothing.
+// Package dyno has the types of a dynamometer for Go services: plans, their trials, and results. It launches
+// nothing and reads no files. The program cmd/dyno measures; package findings reads what it has written.
 //
-// An [Experiment] is a plan: a [Subject] to launch, [Factor]s to vary, the [Load] to put
-// on it, and how often to repeat. [Experiment.Trials] lists its trials in order, [Trial]
-// by launch. A [Result] is what came of one.
+// An [Experiment] is a plan: a [Subject] to launch, [Factor]s to vary, the [Load] to put on it, and how often
+// to repeat. [Experiment.Trials] lists its trials in order; a [Trial] is one launch of the subject under one
+// [Setting]. A [Result] is what one trial measured. [Metrics] lists what can be measured.
 //
-// The package owns what a plan means (package plan reads it) and the names of [Metrics].
+// The JSON of an Experiment has the keys of a dyno.yaml, so that a program can write plans for dyno run -f.
 package dyno
 
 import (
@@ -19,7 +20,7 @@ import (
 	"time"
 )
 
-// An Experiment is a plan of trials. Its JSON is a plan's file, which package plan reads.
+// An Experiment is a plan of trials. Its JSON is a plan's file, which dyno run -f reads.
 type Experiment struct {
 	Name     string    `json:"name,omitempty"`
 	Subject  Subject   `json:"subject,omitzero"`

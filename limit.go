@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Limits are those of the subject's control group. The zero value limits nothing.
+// Limits bound the subject's control group. The zero value limits nothing.
 type Limits struct {
 	CPU    CPUs `json:"cpu,omitempty"`    // 0 means no limit
 	Memory Size `json:"memory,omitempty"` // 0 means no limit
@@ -53,7 +53,7 @@ func (c CPUs) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // A Size is a number of bytes that is written as GOMEMLIMIT is: "64MiB".
 type Size int64
 
-// sizeUnits are those of GOMEMLIMIT (parseByteCount in runtime/string.go).
+// sizeUnits are the units of GOMEMLIMIT (parseByteCount in runtime/string.go).
 var sizeUnits = []string{"B", "KiB", "MiB", "GiB", "TiB"}
 
 // ParseSize reads what GOMEMLIMIT takes: "67108864", "64MiB"; "none" is 0.

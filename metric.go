@@ -86,8 +86,7 @@ var Metrics = []Metric{
 	{"fds", -1, false, "most open file descriptors"},
 }
 
-// Percentiles are the metrics of latency that are percentiles, each with its share of
-// requests.
+// Percentiles are the metrics of latency that are percentiles, each with its share of requests.
 var Percentiles = []struct {
 	Metric string
 	Share  float64

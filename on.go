@@ -44,7 +44,7 @@ func (o On) String() string {
 	return ""
 }
 
-// Senders is how many generators send the load: 1 on this machine.
+// Senders returns the number of generators that send the load: 1 on this machine.
 func (o On) Senders() int {
 	if o.Kubernetes != nil {
 		return max(o.Kubernetes.Agents, 1)
@@ -52,7 +52,7 @@ func (o On) Senders() int {
 	return max(len(o.Agents), 1)
 }
 
-// places is how many machines subjects run on, as far as the plan says.
+// places returns the number of machines that subjects run on, as far as the plan says.
 func (o On) places() int {
 	if o.Kubernetes != nil {
 		return max(len(o.Kubernetes.Nodes), 1)

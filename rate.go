@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Rate is how many requests per second are due in an open load, stage after
-// stage. The zero value, without stages, is a closed load's.
+// A Rate is a number of requests per second that are due in an open load, stage after stage. The zero value,
+// without stages, means a closed load.
 type Rate []Stage
 
 // A Stage goes from one rate to another in equal steps of time.
@@ -33,7 +33,7 @@ func PerSecond(v float64) Rate {
 // Open reports whether there is a rate, which makes a load an open one.
 func (r Rate) Open() bool { return len(r) > 0 }
 
-// Length is how long the stages last; 0 means for ever.
+// Length returns the length of all stages; 0 means for ever.
 func (r Rate) Length() time.Duration {
 	var sum time.Duration
 	for _, s := range r {
@@ -84,7 +84,7 @@ func (r Rate) Due(n float64) (time.Duration, bool) {
 	return 0, false
 }
 
-// requests is how many are due in a stage that ends.
+// requests returns the number of requests that are due in a stage with an end.
 func (s *Stage) requests() float64 {
 	all := (s.From + s.To) / 2 * time.Duration(s.Over).Seconds()
 	// 0.1 + 0.2 requests are 0.3: a whole number must not miss or gain one.
@@ -94,8 +94,7 @@ func (s *Stage) requests() float64 {
 	return all
 }
 
-// due returns when n of all requests of the stage are due, in seconds from its
-// start.
+// due returns when n of all requests of the stage are due, in seconds from its start.
 func (s *Stage) due(n, all, over float64) float64 {
 	slope := (s.To - s.From) / over
 	if slope < 0 { // backwards it goes up, and nothing cancels
@@ -104,8 +103,7 @@ func (s *Stage) due(n, all, over float64) float64 {
 	return rise(n, s.From, slope)
 }
 
-// rise solves n = from t + slope/2 t² for t >= 0, in the form in which nothing
-// cancels.
+// rise solves n = from t + slope/2 t² for t >= 0, in the form in which nothing cancels.
 func rise(n, from, slope float64) float64 {
 	if n == 0 {
 		return 0

@@ -37,11 +37,11 @@ type Result struct {
 	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
 }
 
-// Beside reports whether the trial was compared side by side with others. Once a run goes on with one trial after the
-// other, such results count no more.
+// Beside reports whether the trial was compared side by side with others. Such results do not count any more
+// once the run goes on with one trial after the other.
 func (r *Result) Beside() bool { return r.Turns > 0 && r.Trial.For == "" }
 
-// Sent is what a load sent and received in the measured window.
+// Sent sums up the requests and answers of the measured window.
 type Sent struct {
 	Engine    string        `json:"engine,omitempty"`    // what sent it: "raw", "loop", "std", or the name of another generator
 	Requests  int64         `json:"requests"`            // measured requests that are over, failed ones included
@@ -53,7 +53,7 @@ type Sent struct {
 	Saturated string        `json:"saturated,omitempty"` // why latency is not to be compared: the generator was busy or late, or the rate was not reached
 }
 
-// A Machine is what a subject or a generator ran on.
+// A Machine ran a subject or a generator.
 type Machine struct {
 	Name   string `json:"name"` // of the node, or of the host
 	Kernel string `json:"kernel,omitempty"`
@@ -124,8 +124,7 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 	return marshalOrdered(len(vs), func(i int) (string, any) { return vs[i].Metric, vs[i].Value })
 }
 
-// UnmarshalJSON implements json.Unmarshaler. The values come in the order of
-// Metrics.
+// UnmarshalJSON implements json.Unmarshaler. The values come in the order of Metrics.
 func (vs *Values) UnmarshalJSON(data []byte) error {
 	var m map[string]float64
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -189,8 +188,8 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FailedLike is what Err has in common with failures that are alike: they may differ in numbers, such
-// as ports and times, and in examples. It is "" of a trial that did not fail.
+// FailedLike returns Err without numbers, such as ports and times, and without examples. Failures with equal
+// texts are alike. It is "" if the trial did not fail.
 func (r *Result) FailedLike() string {
 	text, _, _ := strings.Cut(r.Err, ", such as ")
 	return numbers.ReplaceAllString(text, "")

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// A Factor is one thing that an experiment varies. Its name says what a level
-// changes:
+// A Factor is one thing that an experiment varies. Its name says what a level changes:
 //
 //	GOGC, any other variable   the subject's environment; of GOEXPERIMENT, GOFLAGS and the like the build's, too
 //	arg.NAME                   the value of {{.arg.NAME}} in arguments, environment and load
@@ -56,7 +55,7 @@ func (s Setting) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Label is how a report names the setting: String, or "(as is)" if it is empty.
+// Label returns the setting's name in reports: String, or "(as is)" if it is empty.
 func (s Setting) Label() string { return cmp.Or(s.String(), "(as is)") }
 
 // MarshalJSON implements json.Marshaler: {"GOGC":"50"}, in order.

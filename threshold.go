@@ -25,8 +25,8 @@ var (
 	thresholdName = regexp.MustCompile(`^[\pL\p{Nd}_]+$`)
 )
 
-// ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL; [Threshold.Of] finds
-// the metric.
+// ParseThreshold reads NAME OP LITERAL or change(NAME) OP LITERAL. [Threshold.Of] finds the metric and the
+// limit.
 func ParseThreshold(text string) (Threshold, error) {
 	bad := func(why string, args ...any) (Threshold, error) {
 		return Threshold{}, fmt.Errorf("bad threshold %q: %s", text, fmt.Sprintf(why, args...))

@@ -13,8 +13,7 @@ type Warning struct {
 	Text string      `json:"text"`           // a sentence without its full stop, with the trial's own figures
 }
 
-// A WarningKind says what a warning is about, for code that counts, merges or
-// drops warnings.
+// A WarningKind says what a warning is about, for code that counts, merges or drops warnings.
 type WarningKind string
 
 // The kinds of warnings of a load.
@@ -97,8 +96,7 @@ const (
 
 func (w Warning) String() string { return w.Text }
 
-// Is reports whether a warning of r is of a kind; older versions wrote none, and
-// of theirs the text tells.
+// Is reports whether a warning of r is of a kind; older versions wrote none, and of theirs the text tells.
 func (w Warning) Is(kind WarningKind, r *Result) bool {
 	if w.Kind != "" {
 		return w.Kind == kind

@@ -10,8 +10,8 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/compare"
 )
 
-// BenchTables reads a file of benchmarks. It takes sub-benchmarks for settings and rounds for blocks.
-func BenchTables(r io.Reader) (tables []*compare.Table) {
+// BenchTables reads a file of benchmark results. Sub-benchmarks are its settings, and rounds its blocks.
+func BenchTables(r io.Reader) (tables []*Table) {
 	results := map[string][]*dyno.Result{}
 	rounds := map[string]int{}
 	var names []string

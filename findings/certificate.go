@@ -19,11 +19,11 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// CertificateFile is the copy of the certificate that there was of a service as its run began.
+// CertificateFile is the run directory's copy of the service's certificate, made when the run began.
 const CertificateFile = "certificate.json"
 
-// CertificatePath is where the certificate of a service is kept: one file for each package, module or
-// executable, below the user's configuration.
+// CertificatePath returns the path of a service's certificate. It is below the user's configuration: one file
+// for each package, module or executable.
 func CertificatePath(s *dyno.Subject) (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -45,8 +45,8 @@ func CertificatePath(s *dyno.Subject) (string, error) {
 	return filepath.Join(dir, "dyno", "certificates", filepath.Base(key)+"-"+hex.EncodeToString(sum[:4])+".json"), nil
 }
 
-// ReadCertificate reads the file of a certificate. The error of a file that is not there is
-// os.ErrNotExist; that of another schema is os.ErrInvalid.
+// ReadCertificate reads the file of a certificate. The error is os.ErrNotExist if there is none, and
+// os.ErrInvalid if it has another schema.
 func ReadCertificate(path string) (*certify.Certificate, error) {
 	f, err := safe.Of(CertificateFile).Open(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 	return c, nil
 }
 
-// WriteCertificate replaces a file as a whole, and makes the folders above it.
+// WriteCertificate replaces the file of a certificate as a whole. It makes missing folders.
 func WriteCertificate(path string, c *certify.Certificate) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -75,8 +75,8 @@ func WriteCertificate(path string, c *certify.Certificate) error {
 	return nil
 }
 
-// Identities are what a certificate of a run would be of: one for each executable that was measured,
-// or one without any.
+// Identities returns what identifies a run for its certificate: one identity for each executable that was
+// measured, or one without an executable if there are no results.
 func Identities(e *dyno.Experiment, host store.Host, results []*dyno.Result) (all []certify.Identity) {
 	whole := store.Redacted(e).Resolved() // a run directory has no other
 	l := whole.Load

@@ -11,23 +11,22 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
-	"github.com/dynolab/dyno/internal/store"
 )
 
-// ErrBenchmarks is returned by Compare for runs of benchmarks.
+// ErrBenchmarks is the error of Compare for runs of benchmarks.
 var ErrBenchmarks = errors.New("benchmarks of two runs were not measured side by side")
 
-// Compare makes a table for each setting that both runs have; the first is the baseline.
-func Compare(first, second *store.Dir) ([]*compare.Table, error) {
+// Compare returns a table for each setting that both runs have. The first run is the baseline.
+func Compare(first, second *Dir) ([]*Table, error) {
 	a, b := first.Path, second.Path
 	if first.Run.Plan.Bench != nil || second.Run.Plan.Bench != nil {
 		return nil, fmt.Errorf("%w (consider: dyno bench --vary rev=a,b, or dyno compare %s %s)", ErrBenchmarks, filepath.Join(a, BenchFile), filepath.Join(b, BenchFile))
 	}
 	names := RunNames(a, b)
-	runs := []*store.Dir{first, second}
+	runs := []*Dir{first, second}
 	results := [][]*dyno.Result{first.Results(), second.Results()}
 	e := first.Run.Plan
-	var tables []*compare.Table
+	var tables []*Table
 	for _, s := range e.Levels() {
 		has := func(t dyno.Setting) bool { return t.String() == s.String() }
 		if !slices.ContainsFunc(second.Run.Plan.Levels(), has) {
@@ -61,7 +60,7 @@ func Compare(first, second *store.Dir) ([]*compare.Table, error) {
 }
 
 // differences are those of two experiments, apart from what they vary.
-func differences(a, b *store.Dir) (ds []compare.Doubt) {
+func differences(a, b *Dir) (ds []compare.Doubt) {
 	for _, part := range []struct {
 		name string
 		a, b any
@@ -102,7 +101,7 @@ func keys(v any) map[string]string {
 	return text
 }
 
-// RunNames are the last elements of the paths, or the paths if these are the same.
+// RunNames returns the last elements of two paths, or the paths if their last elements are equal.
 func RunNames(a, b string) []string {
 	names := []string{filepath.Base(filepath.Clean(a)), filepath.Base(filepath.Clean(b))}
 	if names[0] == names[1] {

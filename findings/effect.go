@@ -9,7 +9,7 @@ import (
 )
 
 // tabulate adds to a table what is to be said of settings without effect: first those that are not the plan's.
-func tabulate(results []*dyno.Result, o compare.Options) *compare.Table {
+func tabulate(results []*dyno.Result, o compare.Options) *Table {
 	t := compare.Tabulate(results, o)
 	var all []dyno.Override
 	for _, r := range results {
@@ -25,7 +25,7 @@ func tabulate(results []*dyno.Result, o compare.Options) *compare.Table {
 
 // noEffect are doubts about settings that differ from the baseline in what the program alone reads, and of which
 // no metric shows a difference.
-func noEffect(t *compare.Table) (ds []compare.Doubt) {
+func noEffect(t *Table) (ds []compare.Doubt) {
 	if t.Blocks < stats.MedianTrials {
 		return nil
 	}

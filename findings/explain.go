@@ -6,11 +6,10 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // profilesByKind are the profiles of results by kind. What cannot be read is a doubt.
-func profilesByKind(opt *compare.Options, dir *store.Dir, results []*dyno.Result) map[string][]profiles.Profiled {
+func profilesByKind(opt *compare.Options, dir *Dir, results []*dyno.Result) map[string][]profiles.Profiled {
 	if !hasProfiles(results) {
 		return nil
 	}

@@ -1,9 +1,15 @@
-// Package findings reads a run directory and makes of it all that reports, pages and
-// gates need: the table, the profiles, traces, pictures and baselines of the run, and
-// what is left out, and why.
+// Package findings reads a run directory of dyno: the verdicts and intervals of a report as Go values.
 //
-// It owns which files of a directory are read for what. The arithmetic is in the
-// packages of analysis, the words are in package words; it prints nothing.
+// [Open] opens a directory that dyno run or dyno bench has written, and [Read] returns its [Findings]. The
+// [Table] in them has a cell for each metric and setting, with its comparison with the baseline, and the
+// thresholds that were judged. [Findings.Refuse] says whether the run passes, as the exit status of dyno does.
+// Profiles, execution traces and pictures of response times are read by functions of their own.
+//
+// The types that a caller has to write have names here, such as [Versus]. Functions that take other types of
+// packages below internal are for dyno itself, and may change.
+//
+// The package owns which files of a directory are read for what. The arithmetic is in the packages of analysis,
+// the words are in package words. It prints nothing.
 package findings
 
 import (
@@ -17,35 +23,34 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // Options say how to read a run. The zero value reads it as its plan says.
 type Options struct {
-	Base   string   // the setting that others are compared with; "" means the plan's first
-	Serves []string // prefixes of functions whose goroutines are requests in execution traces, beside those of net/http
+	Base   string   // the baseline, such as "GOGC=100"; "" means the plan's first setting
+	Serves []string // prefixes of functions whose goroutines handle requests, for execution traces; net/http is known
 }
 
-// Findings are what is known of a run of a service or of benchmarks.
+// Findings are what a run of a service or of benchmarks has shown.
 type Findings struct {
-	Dir     *store.Dir // nil of a run that wrote nothing
+	Dir     *Dir // nil if the run wrote nothing
 	Plan    *dyno.Experiment
-	Table   *compare.Table
-	Results []*dyno.Result  // the last of each trial, in the order of trials
-	Notes   []compare.Doubt // parts of a service's run that are left out, and why; for benchmarks see Table.Doubts
+	Table   *Table
+	Results []*dyno.Result  // the last result of each trial, in the order of trials
+	Notes   []compare.Doubt // parts of a service's run that are left out, and why; those of benchmarks are in Table.Doubts
 
-	Certificate *certify.Certificate // of the service, as the run began; nil if there was none
-	Expired     []certify.Expiry     // why it does not hold for the run; nil if it does
+	Certificate *certify.Certificate // the service's, when the run began; nil if there was none
+	Expired     []certify.Expiry     // why the certificate does not hold for the run; nil if it does
 
 	// Only of benchmarks:
-	Whys    []profiles.BenchWhy // of those that changed, in the order of the table
-	Against *benchstat.Tables   // the only setting against the baseline file; nil without one
+	Whys    []profiles.BenchWhy // what changed in the profiles of changed benchmarks, in the order of the table
+	Against *benchstat.Tables   // the only setting compared with the baseline file; nil without such a file
 }
 
-// Read reads a run directory, also while the run goes on. Files that cannot be read are left
-// out with a note or warning. The error is that of comparing benchmarks with the baseline,
-// for which bench.txt must be written before.
-func Read(dir *store.Dir, o Options) (*Findings, error) {
+// Read reads the results of a run directory, also while the run goes on. Files that cannot be read are left
+// out with a note or a warning. Read fails only if benchmarks cannot be compared with their baseline file.
+// That comparison reads bench.txt, which must have been written before.
+func Read(dir *Dir, o Options) (*Findings, error) {
 	f := &Findings{Dir: dir, Plan: dir.Run.Plan, Results: dir.Results()}
 	if f.Plan.Bench != nil {
 		f.Table = compare.TabulateBenchmarks(f.Plan, f.Results)
@@ -82,7 +87,7 @@ func Read(dir *store.Dir, o Options) (*Findings, error) {
 }
 
 // dirDoubts are what was wrong with run directories when they were opened.
-func dirDoubts(dirs ...*store.Dir) (ds []compare.Doubt) {
+func dirDoubts(dirs ...*Dir) (ds []compare.Doubt) {
 	for _, dir := range dirs {
 		for _, note := range dir.Notes() {
 			ds = append(ds, compare.Doubt{Kind: dyno.WarnRunDir, Said: []string{note}})
@@ -91,18 +96,19 @@ func dirDoubts(dirs ...*store.Dir) (ds []compare.Doubt) {
 	return ds
 }
 
-// Decided reports whether a run that decides itself how many blocks it takes needs no more,
-// see [compare.Table.Decided].
+// Decided reports whether a run without a fixed number of blocks has enough of them, see
+// [compare.Table.Decided].
 func Decided(e *dyno.Experiment, results []*dyno.Result, d compare.Demands) bool {
 	return compare.Tabulate(results, options(e, results, "")).Decided(d)
 }
 
-// Unwritten are the findings of a run of a service that has no directory.
+// Unwritten returns the findings of a run of a service that has no directory.
 func Unwritten(e *dyno.Experiment, results []*dyno.Result) *Findings {
 	return &Findings{Plan: e, Results: results, Table: tabulate(results, options(e, results, ""))}
 }
 
-// oneProgram are doubts about settings that differ from the baseline only in the build, and ran its program.
+// oneProgram returns a doubt for each setting that differs from the baseline only in the build, and ran the
+// same program.
 func oneProgram(e *dyno.Experiment, results []*dyno.Result) (ds []compare.Doubt) {
 	ran := map[string]string{} // sums, by setting
 	for _, r := range results {
@@ -177,15 +183,16 @@ func subjects(results []*dyno.Result) (ran []string) {
 // longCommit is a commit of git, of which 12 digits are enough for a reader.
 var longCommit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
-// ShortCommits lists programs, with 12 digits of their commits.
+// ShortCommits joins the descriptions of programs, with commits cut to 12 digits.
 func ShortCommits(subjects []string) string {
 	return longCommit.ReplaceAllString(strings.Join(subjects, "; "), "$1")
 }
 
-// Ran says what was measured, such as the Go versions and revisions.
+// Ran returns what was measured, such as the Go versions and revisions, in words.
 func (f *Findings) Ran() string { return ShortCommits(subjects(f.Results)) }
 
-// Refuse judges the run with its comparison with a baseline file; nil if it passes.
+// Refuse judges the run, with its comparison with a baseline file if it has one. It returns nil if the run
+// passes.
 func (f *Findings) Refuse(d compare.Demands) *compare.Refusal {
 	d.Worse = worse(f.Against)
 	return f.Table.Refuse(d)
@@ -208,8 +215,9 @@ func worse(t *benchstat.Tables) (n int) {
 	return n
 }
 
-// Median is that of a metric in a setting; NaN if not measured, or if dyno was the limit.
-func Median(t *compare.Table, setting, metric string) float64 {
+// Median returns the median of a metric in a setting. It is NaN if the metric was not measured, or if dyno
+// was the limit.
+func Median(t *Table, setting, metric string) float64 {
 	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
 	if i < 0 {
 		return math.NaN()

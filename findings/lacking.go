@@ -7,10 +7,10 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// ErrNothing is the error of a run without results: no data is a failure, never a pass.
+// ErrNothing is the error of a run without results. Such a run fails; it never passes.
 var ErrNothing = errors.New("no trial finished")
 
-// Nothing is [ErrNothing], or its like for benchmarks, if no trial or block finished; else nil.
+// Nothing returns [ErrNothing], or a similar error for benchmarks, if no trial or block finished; else nil.
 func (f *Findings) Nothing() error {
 	switch {
 	case f.Plan.Bench != nil && f.Table.Blocks == 0:
@@ -21,7 +21,7 @@ func (f *Findings) Nothing() error {
 	return nil
 }
 
-// Missed is an error if all trials for wanted profiles or traces failed.
+// Missed returns an error if all trials for profiles or traces failed that the plan asks for.
 func (f *Findings) Missed() error {
 	if f.Plan.Bench != nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// An Origin is where a run comes from: enough to make it again.
+// An Origin says where a run comes from, with all that it takes to repeat the run.
 type Origin struct {
 	Dir     string // the run directory's name
 	Dyno    string // version
@@ -24,7 +24,7 @@ type Origin struct {
 	Host    [][2]string // what and value, such as "kernel" and "6.18"
 }
 
-// Origin says where a run comes from.
+// Origin returns where the run comes from. Dir must be set.
 func (f *Findings) Origin() Origin {
 	run := &f.Dir.Run
 	o := Origin{Dyno: run.Dyno, Started: run.Started, Command: run.Command}
@@ -57,7 +57,7 @@ func (f *Findings) Origin() Origin {
 	return o
 }
 
-// PlanText is a plan in the form of a dyno.yaml, which run -f reads.
+// PlanText returns a plan in the form of a dyno.yaml, which dyno run -f reads.
 func PlanText(e *dyno.Experiment) (string, error) {
 	data, err := json.Marshal(e.Resolved())
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/timeline"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // The size of a picture of a whole run.
@@ -28,8 +27,8 @@ const (
 // logs do as well: they are read in some 15 ns each, on as many cores as there are.
 const mostTimes = 100_000_000
 
-// Picture is the picture of the whole run, nil if there is nothing to be seen, and what it
-// does not show.
+// Picture returns the picture of the whole run, nil if there is nothing to show, and notes on what is missing
+// in it.
 func (f *Findings) Picture() (p *timeline.Picture, notes []compare.Doubt) {
 	note := func(d compare.Doubt) {
 		d.Kind = dyno.WarnPicture
@@ -55,16 +54,16 @@ func (f *Findings) Picture() (p *timeline.Picture, notes []compare.Doubt) {
 	return p, notes
 }
 
-// PictureOf reads the part of a picture between two seconds of the axis, 0 and 0 for all; nil
-// if there is nothing to be seen.
-func PictureOf(dir *store.Dir, from, to float64, columns int) (*timeline.Picture, error) {
+// PictureOf reads the part of a picture between two seconds of its time axis; 0 and 0 mean all of it. It is
+// nil if there is nothing to show.
+func PictureOf(dir *Dir, from, to float64, columns int) (*timeline.Picture, error) {
 	if dir.Run.Plan.Slice > 0 {
 		return nil, nil
 	}
 	return picture(dir, dir.Brief(), from, to, columns)
 }
 
-func picture(dir *store.Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, error) {
+func picture(dir *Dir, results []*dyno.Result, from, to float64, columns int) (*timeline.Picture, error) {
 	axis := timeline.Axis(results, columns)
 	if len(axis) == 0 {
 		return nil, nil
@@ -86,7 +85,7 @@ func toDuration(sec float64) time.Duration {
 	return time.Duration(math.Round(min(sec, 1e9) * 1e9))
 }
 
-func sources(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) timeline.Sources {
+func sources(dir *Dir, results []*dyno.Result, axis []timeline.Stretch) timeline.Sources {
 	kept, logs := kept(dir, results, axis)
 	return timeline.Sources{
 		Times: func(r *dyno.Result, from, to time.Duration) (iter.Seq2[dyno.Times, error], bool) {
@@ -123,7 +122,7 @@ const unreadable = -1
 
 // kept counts the kept requests of each trial of an axis, and reports whether they are so
 // many that the latency logs have to do, where columns show no more than these tell.
-func kept(dir *store.Dir, results []*dyno.Result, axis []timeline.Stretch) (of map[int]int64, logs bool) {
+func kept(dir *Dir, results []*dyno.Result, axis []timeline.Stretch) (of map[int]int64, logs bool) {
 	of = map[int]int64{}
 	read := 0.0
 	for _, r := range results {

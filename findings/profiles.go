@@ -14,11 +14,10 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 	"github.com/dynolab/dyno/internal/safe"
-	"github.com/dynolab/dyno/internal/store"
 )
 
-// ReadProfiles reads the profiles of results of a run. It is an error if no result has any.
-func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error) {
+// ReadProfiles reads the profiles of results of a run. It fails if no result has any.
+func ReadProfiles(dir *Dir, results []*dyno.Result) (*profiles.Run, error) {
 	run := &profiles.Run{Name: dir.Run.Plan.Name, PerOp: dir.Run.Plan.Bench != nil, Of: map[string][]profiles.Profiled{}}
 	results = slices.SortedStableFunc(slices.Values(results), func(a, b *dyno.Result) int {
 		return placeOf(dir, a.Trial.Setting.String()) - placeOf(dir, b.Trial.Setting.String())
@@ -63,7 +62,7 @@ func ReadProfiles(dir *store.Dir, results []*dyno.Result) (*profiles.Run, error)
 	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, MadeBy(dir))
 }
 
-func readTrialProfile(read *safe.Profiles, dir *store.Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
+func readTrialProfile(read *safe.Profiles, dir *Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
 	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
 	loss := &profiles.Loss{Trial: r.Trial.N}
 	p.Profile, loss.Err = readProfile(read, p.File)
@@ -111,9 +110,9 @@ func reading[T any](file string, read func(io.Reader) (T, error)) (x T, err erro
 	return read(f)
 }
 
-// SumProfiles adds up the profiles of one kind of a setting, and the requests of
-// their windows. The error is fs.ErrNotExist without any.
-func SumProfiles(dir *store.Dir, kind, setting string) (profiles.Sum, error) {
+// SumProfiles adds up the profiles of one kind of a setting, and the requests of their windows. The error is
+// fs.ErrNotExist if there is no such profile.
+func SumProfiles(dir *Dir, kind, setting string) (profiles.Sum, error) {
 	results := slices.DeleteFunc(dir.Brief(), func(r *dyno.Result) bool { return r.Trial.Setting.String() != setting })
 	if !hasProfiles(results) {
 		return profiles.Sum{}, fmt.Errorf("%s has no profiles of %s: %w", dir.Path, cmp.Or(setting, "(as is)"), fs.ErrNotExist)
@@ -137,7 +136,7 @@ func benchOf(r *dyno.Result) string {
 	return r.Benchmarks[0].Package + "." + r.Benchmarks[0].Name
 }
 
-// ProfiledBenchmarks are the benchmarks with profiles, as Package.Name.
+// ProfiledBenchmarks returns the names of the benchmarks with profiles, as Package.Name.
 func ProfiledBenchmarks(results []*dyno.Result) (names []string) {
 	for _, r := range results {
 		if name := benchOf(r); name != "" && !slices.Contains(names, name) {
@@ -147,8 +146,7 @@ func ProfiledBenchmarks(results []*dyno.Result) (names []string) {
 	return names
 }
 
-// Negligible is the greatest change that the plan calls the same; the smallest number
-// stands for none.
+// Negligible returns the greatest change that the plan calls the same, above 0 also if the plan says 0.
 func Negligible(e *dyno.Experiment) float64 {
 	if e.Negligible == nil {
 		return dyno.DefaultNegligible
@@ -156,13 +154,13 @@ func Negligible(e *dyno.Experiment) float64 {
 	return max(float64(*e.Negligible), 1e-9)
 }
 
-// ProfilesOf are the results of the profiles of one benchmark.
+// ProfilesOf returns the results that have profiles of one benchmark.
 func ProfilesOf(results []*dyno.Result, name string) []*dyno.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *dyno.Result) bool { return benchOf(r) != name })
 }
 
-// MadeBy is the command that made a run.
-func MadeBy(dir *store.Dir) string {
+// MadeBy returns the command line that made a run.
+func MadeBy(dir *Dir) string {
 	if dir.Run.Plan.Bench != nil {
 		return "dyno bench"
 	}
@@ -170,6 +168,6 @@ func MadeBy(dir *store.Dir) string {
 }
 
 // placeOf is the place of a setting in reports; -1 if the run has none of that name.
-func placeOf(dir *store.Dir, setting string) int {
+func placeOf(dir *Dir, setting string) int {
 	return slices.IndexFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == setting })
 }

@@ -9,15 +9,17 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// robust are what a busy machine shows, too: counts, peaks, and CPU time in turns (doc/ci.md).
+// robust are metrics that other work on the machine hardly disturbs: counts, peaks, and CPU time in turns
+// (doc/ci.md).
 var robust = []string{"cpu/req", "alloc/req", "allocs/req", "rss-peak"}
 
-// visible is the change of a response time that half of the runs of a certificate have to find.
+// visible is the largest change of a response time that a gate may miss in half of the runs.
 const visible = 0.10
 
-// Robust are the metrics that a gate can judge on a machine with other work: robust, and of the response times those of which the
-// service's certificate shows small changes. It must be of this machine and load; that the service has changed since is why
-// it is judged. seen are those response times, with the change that half of the runs find.
+// Robust returns the metrics that a gate can judge on a machine with other work: the robust ones, and the
+// response times for which the service's certificate shows that small changes are found. The certificate must
+// be of this machine and load. It may be of an older version of the service, since the change is what the
+// gate judges. seen has these response times, each with the change that half of the runs find.
 func Robust(e *dyno.Experiment, host store.Host) (metrics []string, seen []certify.Limit) {
 	metrics = slices.Clone(robust)
 	path, err := CertificatePath(&e.Subject)

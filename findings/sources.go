@@ -10,15 +10,13 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 	"github.com/dynolab/dyno/internal/safe"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // KeepSources copies the source files of functions that changed into the run directory.
 // locate finds the path of a setting's file that -trimpath left without one, or "".
-func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locate func(setting, file string) string) error {
+func KeepSources(dir *Dir, t *Table, results []*dyno.Result, locate func(setting, file string) string) error {
 	for _, row := range t.Benchmarks {
 		mine := ProfilesOf(results, row.Full())
 		run, err := ReadProfiles(dir, mine)
@@ -53,9 +51,9 @@ func KeepSources(dir *store.Dir, t *compare.Table, results []*dyno.Result, locat
 	return nil
 }
 
-// KeepOfService copies the source files of a service's profiles that are not of the standard library into
-// the run directory. folders is subject.Builder.Sources of a setting.
-func KeepOfService(dir *store.Dir, folders func(setting string) map[string]string) error {
+// KeepOfService copies the source files of a service's profiles into the run directory, except those of the
+// standard library. folders is subject.Builder.Sources of a setting.
+func KeepOfService(dir *Dir, folders func(setting string) map[string]string) error {
 	run, err := ReadProfiles(dir, dir.Results())
 	if err != nil {
 		return nil // the report says so
@@ -110,8 +108,9 @@ func keptAs(dir string, setting int, file string) string {
 	return filepath.Join(dir, sourceDir, strconv.Itoa(setting), filepath.FromSlash(path.Clean("/"+file)))
 }
 
-// ReadSources reads the source files of listings. Losses are those missing or too new.
-func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
+// ReadSources reads the source files of listings. losses are the files that are missing or newer than the
+// profile.
+func ReadSources(dir *Dir, run *profiles.Run, ls []profiles.Listing, kind, setting string) (text map[string][]string, losses []profiles.Loss) {
 	text = map[string][]string{}
 	lose := func(kind profiles.LossKind, file string) {
 		if loss := (profiles.Loss{Kind: kind, File: file}); !slices.Contains(losses, loss) {
@@ -147,7 +146,7 @@ func ReadSources(dir *store.Dir, run *profiles.Run, ls []profiles.Listing, kind,
 
 // sourceFiles are where a function's source may be: in the run directory; where the profile
 // says; of package main, beside the run directory (demos) or in the subject's package.
-func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
+func sourceFiles(dir *Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
 	if at := placeOf(dir, setting); at >= 0 {
 		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))
 	}
@@ -165,7 +164,7 @@ func sourceFiles(dir *store.Dir, run *profiles.Run, fn *profiles.Function, kind,
 }
 
 // levelOf is the setting of a name; the zero setting if the run has none.
-func levelOf(dir *store.Dir, name string) (s dyno.Setting) {
+func levelOf(dir *Dir, name string) (s dyno.Setting) {
 	if i := placeOf(dir, name); i >= 0 {
 		s = dir.Run.Plan.Levels()[i]
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/tail"
 	"github.com/dynolab/dyno/internal/analysis/timeline"
 	"github.com/dynolab/dyno/internal/safe"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // mostTail is how many kept requests tails are read from: each 100 million take seconds.
@@ -66,8 +65,9 @@ func measured(r *dyno.Result) bool { return r.Trial.For == "" && r.Err == "" }
 // lostCollections is the share of collections that may be missing.
 const lostCollections = 0.02
 
-// Collections are those of a trial. The error is fs.ErrNotExist if they are not known.
-func Collections(dir *store.Dir, r *dyno.Result) ([]dyno.Collection, error) {
+// Collections returns the garbage collections of a trial. The error is fs.ErrNotExist if they were not
+// recorded.
+func Collections(dir *Dir, r *dyno.Result) ([]dyno.Collection, error) {
 	cycles, counted := r.Values.Get("gc-cycles")
 	cs, err := dir.Collections(r.Trial.N)
 	switch {

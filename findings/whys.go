@@ -11,7 +11,6 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
-	"github.com/dynolab/dyno/internal/store"
 )
 
 // What is shown of a benchmark that changed: more is in dyno profile.
@@ -62,7 +61,7 @@ func (f *Findings) readWhys() {
 	}
 }
 
-func benchPart(dir *store.Dir, run *profiles.Run, kind, base, setting string, negligible float64) (*profiles.BenchPart, error) {
+func benchPart(dir *Dir, run *profiles.Run, kind, base, setting string, negligible float64) (*profiles.BenchPart, error) {
 	ps, err := run.Profiles(kind, nil)
 	if err != nil {
 		return nil, err

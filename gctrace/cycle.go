@@ -85,8 +85,8 @@ const (
 type numbers [firstNumbers]float64
 
 const (
-	// NoGoal bytes or more mean no goal: with GOGC=off and no memory limit it is the largest
-	// uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
+	// A goal of NoGoal bytes or more is none: with GOGC=off and no memory limit, the runtime prints the
+	// largest uint64 (runtime/mgcpacer.go, memoryLimitHeapGoal).
 	NoGoal = 1 << 60
 
 	longest = 1e12 // milliseconds; a longer time is not one of the runtime's

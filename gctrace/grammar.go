@@ -1,5 +1,6 @@
-// Package gctrace reads what a Go program prints of its garbage collector under
-// GODEBUG=gctrace=1: while it runs (Splitter) and from a log (Read), which a Log sums up.
+// Package gctrace reads what a Go program prints of its garbage collector under GODEBUG=gctrace=1. A
+// [Splitter] parts it from the program's log while the program runs. [Read] finds it in a log file. A [Log]
+// sums it up.
 package gctrace
 
 import (

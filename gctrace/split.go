@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// LogLimit is how many bytes of log a Splitter passes on; the rest, but for its end, is dropped
-// and counted.
+// LogLimit is the number of bytes of log that a Splitter passes on. It drops and counts the rest, except for
+// the end.
 const LogLimit = 64 << 20
 
 const (

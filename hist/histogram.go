@@ -1,5 +1,6 @@
-// Package hist counts durations: a latency histogram with exact moments, and its log, a
-// line a second, in HdrHistogram's format.
+// Package hist counts durations. A [Histogram] has percentiles within 0.1 % and exact moments. A [Log] writes
+// one histogram a second, in HdrHistogram's format; [Lines] and [ReadLog] read it, such as the latency.hlog
+// of a trial.
 package hist
 
 import (

@@ -327,7 +327,7 @@ func (e Experiment) Resolved() Experiment {
 		e.Repeats = DefaultRepeats
 	}
 	if _, beside := e.WhyAlone(); beside {
-		e.Turn = e.turn()
+		e.Turn = e.EachTurn()
 	}
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)
@@ -347,17 +347,18 @@ func (e Experiment) Resolved() Experiment {
 		e.Load.Duration = e.sliced()
 	}
 	// What the levels decide is resolved in each trial.
-	schedule := e.varies("load.rate") || e.varies("load.speed")
+	schedule := e.Varies("load.rate") || e.Varies("load.speed")
 	if schedule {
 		e.Load.Duration = given.Duration
 	}
-	if schedule || e.varies("load.concurrency") {
+	if schedule || e.Varies("load.concurrency") {
 		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
 	}
 	return e
 }
 
-func (e *Experiment) varies(factor string) bool {
+// Varies reports whether a factor is varied.
+func (e *Experiment) Varies(factor string) bool {
 	return slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		return slices.ContainsFunc(s, func(l Level) bool { return l.Factor == factor })
 	})

@@ -91,15 +91,6 @@ const (
 	layoutStream = 1 << 33 // and more: the order of functions in a block
 )
 
-// Order says how trials are ordered, as a report does; "" where there is nothing to order, or for
-// runs of versions that said nothing.
-func (e *Experiment) Order() string {
-	if e.Seed == nil || e.Shuffled || len(e.Levels()) < 2 {
-		return ""
-	}
-	return fmt.Sprintf("order: random by seed %d, balanced", *e.Seed)
-}
-
 // order returns the order of n settings in a block, as their places.
 func (e *Experiment) order(n int) func(block int) []int {
 	rng := e.Rand(wholeStream)

@@ -129,31 +129,6 @@ func (e *Experiment) longest() Duration {
 	return longest
 }
 
-// Turns says how settings side by side were measured, as a report does, and
-// OneAfterTheOther that they were not, and why.
-func (e *Experiment) Turns() string {
-	how := ""
-	switch {
-	case e.Load.Replay != "":
-		how = " by the clock; the recording is played within a setting's own turns"
-	case e.Load.Open() || e.Varies("load.rate"):
-		how = " by the clock; the rate holds within a setting's own turns"
-	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.EachTurn() > ShortTurn:
-		how = " or less" // it is not known how long that takes
-	}
-	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.EachTurn(), how)
-}
-
-func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
-
-// KeptAwake says in reports since when loops keep the CPUs awake, and why.
-func KeptAwake(since string) string {
-	return "CPUs: kept awake by loops of the lowest priority, " + since
-}
-
-// Relinked says in reports that each block has a layout of its own.
-const Relinked = "layout: each block has its functions in another order"
-
 // EachTurn is how long a turn is, as far as the plan says how long the load is.
 func (e *Experiment) EachTurn() Duration {
 	l := e.load()

@@ -7,6 +7,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/store"
 )
 
@@ -80,7 +81,7 @@ func NewSearch(c *Campaign, r *store.Record, path string, o SearchFlags) (*Searc
 		e.Load.Concurrency, r.Plan.Load.Concurrency = 0, 0
 	}
 	if e.Awake != nil && *e.Awake {
-		s.Notes = append(s.Notes, dyno.KeptAwake("as asked"))
+		s.Notes = append(s.Notes, how.KeptAwake("as asked"))
 	}
 	s.Plan = p.Plan(e)
 	return s, nil

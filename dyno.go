@@ -4,7 +4,7 @@
 // on it, and how often to repeat. [Experiment.Trials] lists its trials in order, [Trial]
 // by launch. A [Result] is what came of one.
 //
-// The package owns what a plan means (package plan reads it) and the names of [Metrics].
+// The package owns what a plan means (package plan reads it, plan/check judges it) and the names of [Metrics].
 package dyno
 
 import (

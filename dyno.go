@@ -5,7 +5,7 @@
 // to repeat. [Experiment.Trials] lists its trials in order; a [Trial] is one launch of the subject under one
 // [Setting]. A [Result] is what one trial measured. [Metrics] lists what can be measured.
 //
-// The JSON of an Experiment has the keys of a dyno.yaml, so that a program can write plans for dyno run -f.
+// The package owns what a plan means (package plan reads it, plan/check judges it) and the names of [Metrics].
 package dyno
 
 import (
@@ -328,7 +328,7 @@ func (e Experiment) Resolved() Experiment {
 		e.Repeats = DefaultRepeats
 	}
 	if _, beside := e.WhyAlone(); beside {
-		e.Turn = e.turn()
+		e.Turn = e.EachTurn()
 	}
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)
@@ -348,17 +348,18 @@ func (e Experiment) Resolved() Experiment {
 		e.Load.Duration = e.sliced()
 	}
 	// What the levels decide is resolved in each trial.
-	schedule := e.varies("load.rate") || e.varies("load.speed")
+	schedule := e.Varies("load.rate") || e.Varies("load.speed")
 	if schedule {
 		e.Load.Duration = given.Duration
 	}
-	if schedule || e.varies("load.concurrency") {
+	if schedule || e.Varies("load.concurrency") {
 		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
 	}
 	return e
 }
 
-func (e *Experiment) varies(factor string) bool {
+// Varies reports whether a factor is varied.
+func (e *Experiment) Varies(factor string) bool {
 	return slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		return slices.ContainsFunc(s, func(l Level) bool { return l.Factor == factor })
 	})

@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	"plan":                {".", "plan/check"},
 	"plan/check":          {"."},
 	"answer":              {"."},
+	"plan/how":            {"."},
 	"plan/flags":          {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":             {".", "cgroup", "subject/guard", "subject/worktree"},
 	"subject/awake":       {".", "cgroup", "subject/guard"},
@@ -60,7 +61,7 @@ var layers = map[string][]string{
 	"probe/published":     {".", "gctrace", "probe", "probe/kernel"},
 	"safe":                {"."},
 	"store":               {".", "hist", "plan", "plan/check", "safe"},
-	"lab":                 {".", "cgroup", "gctrace", "hist", "lab/rests", "turns", "load", "load/foreign", "load/grpc", "load/turn", "plan/check", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject", "subject/awake"},
+	"lab":                 {".", "cgroup", "gctrace", "hist", "lab/rests", "turns", "load", "load/foreign", "load/grpc", "load/turn", "plan/check", "plan/how", "probe", "probe/goruntime", "probe/kernel", "probe/profiles", "probe/published", "subject", "subject/awake"},
 	"lab/cluster":         {".", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":   {".", "cgroup", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform": {".", "lab", "load/traffic"},
@@ -86,7 +87,7 @@ var layers = map[string][]string{
 	"analysis/tail":       {".", "hist", "stats"},
 	"analysis/timeline":   {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":      {"stats"},
-	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "answer", "hist", "safe", "stats", "store"},
+	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/tail", "analysis/timeline", "answer", "hist", "plan/how", "safe", "stats", "store"},
 	"findings/predict":    {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
 	"capacity":            {".", "hist", "stats"},
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/tables", "report/tuned", "report/words", "stats"},
@@ -115,7 +116,7 @@ var layers = map[string][]string{
 	"cmd/dyno/github":     {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":       {"."},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "report", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune"},
+	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "tune"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
 	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
@@ -224,7 +225,7 @@ var larger = map[string]struct {
 	files, lines int
 	why          string
 }{
-	".":        {25, 4100, "the vocabulary of plans, which all others share"},
+	".":        {21, 3150, "the vocabulary of plans and results, which all others share"},
 	"cmd/dyno": {30, 4000, "one file for each subcommand"},
 	"lab":      {20, 3100, "a trial from launch to result, alone and beside others"},
 }

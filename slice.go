@@ -2,7 +2,6 @@ package dyno
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 )
 
@@ -57,16 +56,4 @@ func (e *Experiment) Settle() time.Duration {
 // sliced is the length of the load: all slices, and half of one at each end.
 func (e *Experiment) sliced() Duration {
 	return e.Slice * Duration(len(e.Levels())*cmp.Or(e.Repeats, DefaultPairs)+1)
-}
-
-// Slices says in words how an experiment is sliced, or "".
-func (e *Experiment) Slices() string {
-	if e.Slice == 0 {
-		return ""
-	}
-	s := fmt.Sprintf("slices of %v of one process, with %s changed between them", e.Slice, e.Live())
-	if settle := e.Settle(); settle > 0 {
-		s += fmt.Sprintf("; the first %v of each is not measured", settle)
-	}
-	return s
 }

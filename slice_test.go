@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
 	"github.com/dynolab/dyno/internal/plan/check"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 func sliced(factor string, levels ...string) *dyno.Experiment {
@@ -71,7 +72,7 @@ func TestSlicesResolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := again.Slices(), "slices of 400ms of one process, with probes changed between them"; got != want || check.Experiment(again) != nil {
+	if got, want := how.Slices(again), "slices of 400ms of one process, with probes changed between them"; got != want || check.Experiment(again) != nil {
 		t.Errorf("%q, %v", got, check.Experiment(again))
 	}
 	for i, trial := range again.Trials() {

@@ -125,7 +125,7 @@ func (l Load) brief() Load {
 }
 
 func (e *Experiment) grouped() bool {
-	return e.Limits != Limits{} || e.varies("limit.cpu") || e.varies("limit.memory")
+	return e.Limits != Limits{} || e.Varies("limit.cpu") || e.Varies("limit.memory")
 }
 
 // MostCompared is the greatest number of trials whose values are compared, without More.

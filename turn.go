@@ -66,7 +66,7 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return fmt.Sprintf("probes.%s at a fixed address reads one process only (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
-	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
+	case e.Limits.CPU > 0 || e.Varies("limit.cpu"):
 		why = "a CPU limit is a share of the time, which a resting setting does not use"
 		if e.wholeCPUs() {
 			why += " (consider: GOMAXPROCS instead of limit.cpu)"
@@ -113,7 +113,7 @@ func (e *Experiment) rates() (rates []Rate) {
 func (e *Experiment) longest() Duration {
 	longest := e.Load.Resolved().Duration
 	if l := e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 {
-		if e.varies("load.speed") { // the plan's own is that of no setting
+		if e.Varies("load.speed") { // the plan's own is that of no setting
 			longest = 0
 		}
 		for _, s := range e.Levels() {
@@ -129,33 +129,8 @@ func (e *Experiment) longest() Duration {
 	return longest
 }
 
-// Turns returns the sentence of a report on how settings were measured side by side.
-func (e *Experiment) Turns() string {
-	how := ""
-	switch {
-	case e.Load.Replay != "":
-		how = " by the clock; the recording is played within a setting's own turns"
-	case e.Load.Open() || e.varies("load.rate"):
-		how = " by the clock; the rate holds within a setting's own turns"
-	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
-		how = " or less" // it is not known how long that takes
-	}
-	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.turn(), how)
-}
-
-// OneAfterTheOther returns the sentence of a report that settings were not measured side by side.
-func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
-
-// KeptAwake says in reports since when loops keep the CPUs awake, and why.
-func KeptAwake(since string) string {
-	return "CPUs: kept awake by loops of the lowest priority, " + since
-}
-
-// Relinked says in reports that each block has a layout of its own.
-const Relinked = "layout: each block has its functions in another order"
-
-// turn is how long a turn is, as far as the plan says how long the load is.
-func (e *Experiment) turn() Duration {
+// EachTurn is how long a turn is, as far as the plan says how long the load is.
+func (e *Experiment) EachTurn() Duration {
 	l := e.load()
 	switch length := cmp.Or(l.Duration, Duration(l.Length())); {
 	case e.Turn > 0:
@@ -171,7 +146,7 @@ func (e *Experiment) turn() Duration {
 // load is the load of the plan, with an end if only turns decide it.
 func (e *Experiment) load() Load {
 	l := e.Load
-	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Length() > 0 || e.varies("load.rate") {
+	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Length() > 0 || e.Varies("load.rate") {
 		return l
 	}
 	if _, beside := e.WhyAlone(); beside {

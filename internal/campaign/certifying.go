@@ -20,6 +20,7 @@ import (
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/planted"
 	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report/certified"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/words"
@@ -161,9 +162,9 @@ func (g *Certifying) identify(rs []*dyno.Result) error {
 		return fmt.Errorf("resume the certificate in %s: %s (consider: certify without --resume)", g.path, words.Expired(why))
 	}
 	g.cert.Of = now
-	g.cert.How = dyno.OneAfterTheOther("as planned")
+	g.cert.How = how.OneAfterTheOther("as planned")
 	if !now.Alone {
-		g.cert.How = e.Turns()
+		g.cert.How = how.Turns(e)
 	}
 	return nil
 }

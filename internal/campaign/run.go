@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/look"
 	"github.com/dynolab/dyno/internal/lab/otlp"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/certified"
 	"github.com/dynolab/dyno/internal/report/words"
@@ -213,7 +214,7 @@ func (c *Campaign) conduct(ctx context.Context, r *Run, known int, results func(
 	}
 	told := hands.Awake
 	hands.Awake = func(since string) {
-		if p.Note("%s", dyno.KeptAwake(since)); told != nil {
+		if p.Note("%s", how.KeptAwake(since)); told != nil {
 			told(since)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/capacity"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/knee"
 	"github.com/dynolab/dyno/internal/store"
@@ -58,8 +59,8 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	s.parts.Objectives = s.Problem.Objectives
 	s.hands.Second = s.parts.Second
 	s.hands.Awake = func(since string) {
-		s.Note("%s", dyno.KeptAwake(since))
-		s.Notes, s.unkept = append(s.Notes, dyno.KeptAwake(since)), s.dir.SetAwake(since)
+		s.Note("%s", how.KeptAwake(since))
+		s.Notes, s.unkept = append(s.Notes, how.KeptAwake(since)), s.dir.SetAwake(since)
 	}
 	s.searches, err = capacity.Run(ctx, s.Problem, len(s.Settings), s.measure)
 	cut := err

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dynolab/dyno"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -59,7 +58,7 @@ type point struct {
 }
 
 // newFit fits an objective to windows of it.
-func newFit(ws []Window, i int, o dyno.Objective) *fit {
+func newFit(ws []Window, i int, o Objective) *fit {
 	f := &fit{allowed: o.Share, limit: o.Limit.Seconds(), capacity: math.Inf(1), hi: math.Inf(1), slope: usualSlope, dispersion: 5}
 	for _, w := range ws {
 		c := w.Whole[i]

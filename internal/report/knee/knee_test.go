@@ -25,7 +25,7 @@ func searched(t *testing.T, within time.Duration, capacities ...float64) *Report
 	t.Helper()
 	r := &Report{Name: "svc", Arrival: "poisson", Dir: "dyno-runs/svc", Negligible: 0.01}
 	for _, text := range []string{"p99 < 30ms", "failures < 1%"} {
-		o, err := dyno.ParseObjective(text)
+		o, err := capacity.ParseObjective(text)
 		if err != nil {
 			t.Fatal(err)
 		}

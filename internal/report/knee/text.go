@@ -213,7 +213,7 @@ func (r *Report) compared(answers []capacity.Answer) *layout.Section {
 var signs = []rune("123456789abcdefghijklmnopqrstuvwxyz")
 
 // shown is the objective that pictures are about, and its limit.
-func (r *Report) shown(answers []capacity.Answer) (o dyno.Objective, limit float64) {
+func (r *Report) shown(answers []capacity.Answer) (o capacity.Objective, limit float64) {
 	o = r.Problem.Objectives[answers[0].Binding]
 	return o, cmp.Or(o.Limit.Seconds(), o.Share)
 }
@@ -349,7 +349,7 @@ func (r *Report) doubts(answers []capacity.Answer) (texts []string) {
 	return texts
 }
 
-func seen(o dyno.Objective, x float64) string {
+func seen(o capacity.Objective, x float64) string {
 	switch {
 	case math.IsNaN(x):
 		return "-"
@@ -385,7 +385,7 @@ func held(s *capacity.Search, w *capacity.Window) string {
 }
 
 // Progress is one line about a window that is over.
-func Progress(objectives []dyno.Objective, setting string, w *capacity.Window, failures map[string]int) string {
+func Progress(objectives []capacity.Objective, setting string, w *capacity.Window, failures map[string]int) string {
 	var parts []string
 	for j, o := range objectives {
 		beyond := ""

@@ -60,6 +60,7 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 	if c.Schema != certify.Schema {
 		return nil, &os.PathError{Op: "read certificate", Path: path, Err: os.ErrInvalid}
 	}
+	c.Kind = certify.AnswerKind // which files of older dynos lack
 	return c, nil
 }
 

@@ -197,8 +197,8 @@ func (g *Certifying) progress(now time.Time) string {
 // interrupted.
 func (g *Certifying) keep(outcomes []certify.Outcome) error {
 	c := g.cert
-	c.Envelope = answer.New(certify.AnswerKind, certify.Schema, answer.Head{Dyno: g.Version, Plan: store.Redacted(g.Plan), Made: time.Now(), Interrupted: true},
-		[]answer.Setting{answer.SettingOf(g.Plan.Levels()[0])}, c.Notes)
+	h := answer.Head{Dyno: g.Version, Plan: store.Redacted(g.Plan), Made: time.Now(), Interrupted: true}
+	c.Envelope = answer.New(certify.AnswerKind, certify.Schema, h, []answer.Setting{answer.SettingOf(h.Plan.Levels()[0])}, c.Notes)
 	c.Service, c.Outcomes = g.planted.Plan.Subject.String(), append(c.Outcomes, outcomes...)
 	if good, _ := c.Runs(); good == 0 || g.better() > 0 {
 		return nil

@@ -97,10 +97,10 @@ func (r *Report) figure() chart.SVG {
 		return ""
 	}
 	line, found := chart.Cloud{Name: "expected", Joined: true}, chart.Cloud{Name: "found"}
-	const least, most, steps = 0.003, 0.3, 60
+	const least, most, steps = 0.003, 0.3, 16
 	for i := range steps + 1 {
 		size := least * math.Pow(most/least, float64(i)/steps)
-		line.Spots = append(line.Spots, chart.Spot{X: chart.Extent{Value: size}, Y: chart.Extent{Value: curve.At(size, 0).Share}})
+		line.Spots = append(line.Spots, chart.Spot{X: chart.At(size), Y: chart.At(curve.At(size, 0).Share)})
 	}
 	for _, s := range r.OfKind(certify.CPU) {
 		_, size, ok := r.Expected(s.Change)
@@ -110,10 +110,10 @@ func (r *Report) figure() chart.SVG {
 		share := float64(s.Found) / float64(s.Runs)
 		found.Spots = append(found.Spots, chart.Spot{
 			Tip: fmt.Sprintf("%s: found in %d of %d", words.Planted(s.Change), s.Found, s.Runs),
-			X:   chart.Extent{Value: size}, Y: chart.Extent{Value: share, Lo: s.Lo, Hi: s.Hi},
+			X:   chart.At(size), Y: chart.Extent{Value: share, Lo: s.Lo, Hi: s.Hi},
 		})
 	}
-	percent := layout.Axis(func(x float64) string { return fmt.Sprintf("%.2g%%", 100*x) })
+	percent := layout.Axis(func(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) })
 	return chart.Scatter([]chart.Cloud{line, found}, "change of CPU time per request", "share of runs that find it", percent, percent)
 }
 

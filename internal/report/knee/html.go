@@ -31,7 +31,7 @@ func (r *Report) figure(answers []capacity.Answer) chart.SVG {
 	each := make([]chart.Cloud, len(r.Settings))
 	least, most := math.Inf(1), 0.0
 	r.near(answers, func(i int, w *capacity.Window, y float64) {
-		spot := chart.Spot{Tip: fmt.Sprintf("%s: %s", perSecond(w.Rate), seen(o, y)), X: chart.Extent{Value: w.Rate}, Y: chart.Extent{Value: y}}
+		spot := chart.Spot{Tip: fmt.Sprintf("%s: %s", perSecond(w.Rate), seen(o, y)), X: chart.At(w.Rate), Y: chart.At(y)}
 		each[i].Name = layout.Label(r.Settings[i].String())
 		each[i].Spots = append(each[i].Spots, spot)
 		if r.Searches[i].Held(w) {
@@ -45,7 +45,7 @@ func (r *Report) figure(answers []capacity.Answer) chart.SVG {
 		return ""
 	}
 	for _, rate := range []float64{least, most} {
-		line.Spots = append(line.Spots, chart.Spot{X: chart.Extent{Value: rate}, Y: chart.Extent{Value: limit}})
+		line.Spots = append(line.Spots, chart.Spot{X: chart.At(rate), Y: chart.At(limit)})
 	}
 	clouds := []chart.Cloud{held, not, line}
 	if len(each) > 1 {

@@ -39,7 +39,7 @@ func figure(f *predict.Forecast) chart.SVG {
 			X: extent(of(r)), Y: extent(r.GCCPU),
 		})
 		if w := r.Measured; w != nil {
-			at := chart.Spot{X: chart.Extent{Value: measured(w)}, Y: chart.Extent{Value: w.GCCPU / w.Requests}}
+			at := chart.Spot{X: chart.At(measured(w)), Y: chart.At(w.GCCPU / w.Requests)}
 			at.Tip = fmt.Sprintf("%s, measured: %s, %s", predict.Name(r.Setting), tip(x, at.X.Value), tip(y, at.Y.Value))
 			was.Spots = append(was.Spots, at)
 		}

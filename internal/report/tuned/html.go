@@ -29,7 +29,7 @@ func (r *Report) figure() chart.SVG {
 	size, time := layout.ScaleOf(memory, base[memory].Center), layout.ScaleOf(cpu, base[cpu].Center)
 	spot := func(name string, values map[string]compare.Summary) chart.Spot {
 		x, y := values[memory].Center, values[cpu].Center
-		return chart.Spot{Label: name, Tip: fmt.Sprintf("%s: %s, %s", name, size.With(x), time.With(y)), X: chart.Extent{Value: x}, Y: chart.Extent{Value: y}}
+		return chart.Spot{Label: name, Tip: fmt.Sprintf("%s: %s, %s", name, size.With(x), time.With(y)), X: chart.At(x), Y: chart.At(y)}
 	}
 	today := chart.Cloud{Name: "today's", Spots: []chart.Spot{spot(short(r.Problem.Today), base)}}
 	best, others := chart.Cloud{Name: "recommended"}, chart.Cloud{Name: "others"}

@@ -130,7 +130,8 @@ func (e *Experiment) longest() Duration {
 	return longest
 }
 
-// Turns returns the sentence of a report on how settings were measured side by side.
+// Turns says how settings side by side were measured, as a report does, and
+// OneAfterTheOther that they were not, and why.
 func (e *Experiment) Turns() string {
 	how := ""
 	switch {
@@ -144,7 +145,6 @@ func (e *Experiment) Turns() string {
 	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.turn(), how)
 }
 
-// OneAfterTheOther returns the sentence of a report that settings were not measured side by side.
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
 // KeptAwake says in reports since when loops keep the CPUs awake, and why.

@@ -39,7 +39,8 @@ const (
 	StageFreed  = "freed"  // then, after FreeOSMemory; in a trial ForMemory
 )
 
-// Mapped is what the Go runtime has from the system and has not given back; 0 if it was not asked.
+// Mapped is what the Go runtime has from the system and has not given back; 0 if
+// it was not asked.
 func (s *Snapshot) Mapped() float64 {
 	return s.Live + s.Dead + s.Unused + s.Idle + s.Stacks + s.Metadata + s.Other
 }

@@ -58,7 +58,7 @@ type Hands struct {
 	// Places finds where a subject's source sets a variable of the Go runtime, those first that give it a value;
 	// nil means that it is unknown.
 	Places  func(ctx context.Context, s dyno.Subject, name, value string) []dyno.Setter
-	Inspect func(pid int, socket string) (Inspector, error) // goruntime.OpenLook; nil means that there are no snapshots
+	Inspect func(pid int, socket string) (Inspector, error) // goruntime.OpenInspector; nil means that there are no snapshots
 	Knobs   func(pid int, socket string) (Knobs, error)     // goruntime.OpenKnobs, and CPU is kernel.CPU
 	CPU     func(pid int) (float64, error)
 	Dir     func(n int) (string, error) // makes the directory for the files of trial n

@@ -82,7 +82,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Places: func(ctx context.Context, s dyno.Subject, name, value string) []dyno.Setter {
 			return builder.Setters(ctx, s, name, value)
 		},
-		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenLook(pid, socket) },
+		Inspect: func(pid int, socket string) (Inspector, error) { return goruntime.OpenInspector(pid, socket) },
 		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
 		CPU:     kernel.CPU,
 	}}

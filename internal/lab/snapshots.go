@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/probe"
 )
 
-// An Inspector takes snapshots of a subject outside the measured window: goruntime.Look. Without
+// An Inspector takes snapshots of a subject outside the measured window: goruntime.Inspector. Without
 // the injected probe only Snapshot, Brief (which then know less) and Close work.
 // errors.ErrUnsupported means that a thing does not exist here.
 type Inspector interface {

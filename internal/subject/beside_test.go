@@ -115,7 +115,7 @@ func TestWhyNotBeside(t *testing.T) {
 // Who is killed at its own memory limit would be alone, too.
 func TestOwnLimit(t *testing.T) {
 	for limit, want := range map[int64]string{64 << 20: "", 0: "the machine, or a control group above the subject's, had no more"} {
-		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: NewTail(nil), stderr: NewTail(nil)}
+		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: NewLastLines(nil), stderr: NewLastLines(nil)}
 		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: limit > 0}
 		close(p.Done)
 		err := p.Err()

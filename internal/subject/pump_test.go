@@ -39,7 +39,7 @@ func BenchmarkStderr(b *testing.B) {
 		}
 		status, err := guard.Run(b.Context(), guard.Job{Path: path, Args: args, Env: env, Dir: "/"}, guard.IO{
 			Stdout: writerFunc(func(p []byte) { out = append(out, p...) }),
-			Stderr: NewTail(writerFunc(func([]byte) { writes++ })),
+			Stderr: NewLastLines(writerFunc(func([]byte) { writes++ })),
 		})
 		if err != nil {
 			b.Fatal(err)

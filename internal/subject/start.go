@@ -59,8 +59,8 @@ type Process struct {
 	held   []int // the processes that listened where it serves, when it was ready; none if unknown
 	told   told
 	free   string // host:port that was chosen for it
-	stderr *Tail
-	stdout *Tail
+	stderr *LastLines
+	stdout *LastLines
 	env    []string
 }
 
@@ -89,7 +89,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Base: l.base, Addr: l.addr, told: l.told, free: addr, stdout: NewTail(o.Stdout), stderr: NewTail(o.Stderr)}
+	p := &Process{Base: l.base, Addr: l.addr, told: l.told, free: addr, stdout: NewLastLines(o.Stdout), stderr: NewLastLines(o.Stderr)}
 	var scratch []string
 	if l.told.dir {
 		scratch = append(scratch, own)

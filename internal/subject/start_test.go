@@ -405,7 +405,7 @@ func TestOthersListen(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	var next bytes.Buffer
-	w := NewTail(&next)
+	w := NewLastLines(&next)
 	all := ""
 	for _, s := range []string{
 		"gc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock, 1 P\n", "pacer: sweep done\n",
@@ -414,7 +414,7 @@ func TestTail(t *testing.T) {
 		all += s
 		io.WriteString(w, s)
 	}
-	half := NewTail(nil)
+	half := NewLastLines(nil)
 	if io.WriteString(half, "one\ngc 3 @0.071"); half.String() != "\tone" {
 		t.Errorf("half a line of the trace is kept: %q", half)
 	}
@@ -428,11 +428,11 @@ func TestTail(t *testing.T) {
 	if got := w.String(); !strings.Contains(got, "\tpanic: oh\n\tgoroutine 0\n") {
 		t.Errorf("the panic is lost in %q", got)
 	}
-	torn := NewTail(nil)
+	torn := NewLastLines(nil)
 	if io.WriteString(torn, "gc 3 @0.071s 2%: 0.1+panic: oh\n0.2+0.3 ms clock, 1 P\n"); !strings.HasPrefix(torn.String(), "\tpanic: oh\n") {
 		t.Errorf("a panic within a line of the trace is lost in %q", torn)
 	}
-	for range 2 * tailLines {
+	for range 2 * mostLines {
 		io.WriteString(half, " it had lines\n")
 	}
 	line := []byte(" GET / 200\n")

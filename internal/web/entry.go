@@ -34,7 +34,7 @@ const (
 // An entry is a run as lists show it. It holds little, so that a folder of hundreds
 // opens at once.
 type entry struct {
-	place
+	foundDir
 	Err     string // why it cannot be shown, or ""
 	State   string
 	Run     store.Run // without Plan
@@ -96,7 +96,7 @@ func (s *Site) all() (all []*entry, note string, err error) {
 
 // entry reads a run if its files changed. It checks each time whether an unfinished run
 // is under way.
-func (s *Site) entry(p place) *entry {
+func (s *Site) entry(p foundDir) *entry {
 	e, _ := s.entries.get(p.path, stamp(p.path), func() (*entry, error) { return readEntry(p), nil })
 	if e.State == interrupted && heldNow(p) {
 		now := *e
@@ -119,8 +119,8 @@ func stamp(path string) string {
 
 // readEntry reads run.json and summary.json, and of a run without a summary of all
 // its results how many there are.
-func readEntry(p place) *entry {
-	e := &entry{place: p}
+func readEntry(p foundDir) *entry {
+	e := &entry{foundDir: p}
 	if info, err := os.Lstat(p.path); err == nil {
 		e.Run.Started = info.ModTime() // unless it is known better
 	}

@@ -47,7 +47,7 @@ type row struct {
 
 // open opens a file or a folder of a run. os.Root keeps dots and links from leading out
 // of the run directory.
-func (p place) open(name string) (f *os.File, info fs.FileInfo, err error) {
+func (p foundDir) open(name string) (f *os.File, info fs.FileInfo, err error) {
 	root, err := os.OpenRoot(p.path)
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +66,7 @@ func (p place) open(name string) (f *os.File, info fs.FileInfo, err error) {
 }
 
 // files lists a folder of a run, or sends a file of it.
-func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) error {
+func (s *Site) files(w http.ResponseWriter, r *http.Request, p foundDir) error {
 	name, slash := strings.CutSuffix(r.PathValue("name"), "/")
 	name = cmp.Or(name, ".")
 	none := refuse(http.StatusNotFound, "There is no such file in the run directory.")
@@ -89,10 +89,10 @@ func (s *Site) files(w http.ResponseWriter, r *http.Request, p place) error {
 	return nil
 }
 
-func fileURL(p place, name string) string { return path.Join(runURL(p.ID), "files", escaped(name)) }
+func fileURL(p foundDir, name string) string { return path.Join(runURL(p.ID), "files", escaped(name)) }
 
 // folder lists a folder of a run.
-func (s *Site) folder(w http.ResponseWriter, r *http.Request, p place, f *os.File, name string) error {
+func (s *Site) folder(w http.ResponseWriter, r *http.Request, p foundDir, f *os.File, name string) error {
 	entries, err := f.ReadDir(mostListed + 1)
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("The folder cannot be read: %w", err)
@@ -146,7 +146,7 @@ func send(w http.ResponseWriter, r *http.Request, f *os.File, info fs.FileInfo, 
 }
 
 // saved shows a page that lies in the directory of a run or a campaign.
-func (s *Site) saved(w http.ResponseWriter, r *http.Request, p place, name string) error {
+func (s *Site) saved(w http.ResponseWriter, r *http.Request, p foundDir, name string) error {
 	f, info, err := p.open(name)
 	switch {
 	case err == nil && !info.IsDir():

@@ -15,22 +15,22 @@ const (
 	mostFolders = 20000 // that are looked into: the root may be more than a folder of runs
 )
 
-// A place is a run directory that was found, or that of a campaign, which has runs below it.
-type place struct {
+// A foundDir is a run directory below the root, or the directory of a campaign, which has runs below it.
+type foundDir struct {
 	ID       string // its path from the root, with slashes: what pages call it by
 	path     string
-	campaign bool // it is no run itself
+	campaign bool // of a campaign, which is not a run itself
 }
 
-// Campaign reports whether it is no run itself.
-func (p place) Campaign() bool { return p.campaign }
+// Campaign reports whether the directory is that of a campaign, not of a run.
+func (p foundDir) Campaign() bool { return p.campaign }
 
 // find looks for run directories and campaigns, and says if it could not look everywhere. It does
 // not look into run directories, and does not follow links.
-func (s *Site) find() (found []place, note string, err error) {
+func (s *Site) find() (found []foundDir, note string, err error) {
 	if exists(s.Root, "run.json") {
 		abs, err := filepath.Abs(s.Root)
-		return []place{{filepath.Base(abs), s.Root, false}}, "", err
+		return []foundDir{{filepath.Base(abs), s.Root, false}}, "", err
 	}
 	if _, err := os.ReadDir(s.Root); err != nil {
 		return nil, "", fmt.Errorf("look for runs: %w", err)
@@ -50,7 +50,7 @@ func (s *Site) find() (found []place, note string, err error) {
 			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") { // the type of a link is not that of a directory
 				continue
 			}
-			p := place{ID: strings.TrimPrefix(id+"/"+e.Name(), "/"), path: filepath.Join(path, e.Name())}
+			p := foundDir{ID: strings.TrimPrefix(id+"/"+e.Name(), "/"), path: filepath.Join(path, e.Name())}
 			if exists(p.path, "run.json") {
 				found = append(found, p)
 				continue
@@ -66,7 +66,7 @@ func (s *Site) find() (found []place, note string, err error) {
 	}
 	if exists(s.Root, store.RecordFile) {
 		if abs, err := filepath.Abs(s.Root); err == nil {
-			found = append(found, place{filepath.Base(abs), s.Root, true})
+			found = append(found, foundDir{filepath.Base(abs), s.Root, true})
 		}
 	}
 	look(s.Root, "", 1)
@@ -81,10 +81,10 @@ func (s *Site) find() (found []place, note string, err error) {
 
 // lookup finds the run or campaign whose pages an address below /runs/ is of: a run, if it is one of a campaign. It only compares ids,
 // and never makes one into a path.
-func (s *Site) lookup(address string) (p place, ok bool) {
+func (s *Site) lookup(address string) (p foundDir, ok bool) {
 	found, _, err := s.find()
 	if err != nil {
-		return place{}, false
+		return foundDir{}, false
 	}
 	for _, x := range found {
 		if strings.HasPrefix(address+"/", x.ID+"/") && len(x.ID) >= len(p.ID) {
@@ -95,7 +95,7 @@ func (s *Site) lookup(address string) (p place, ok bool) {
 }
 
 // heldNow reports whether a dyno writes to a run directory, or to one of a campaign; false if that is not known.
-func heldNow(p place) bool {
+func heldNow(p foundDir) bool {
 	if _, held, err := store.Holder(p.path); err == nil && held {
 		return true
 	}
@@ -103,5 +103,5 @@ func heldNow(p place) bool {
 		return false
 	}
 	runs, _ := filepath.Glob(filepath.Join(p.path, "*", "run.json"))
-	return slices.ContainsFunc(runs, func(run string) bool { return heldNow(place{path: filepath.Dir(run)}) })
+	return slices.ContainsFunc(runs, func(run string) bool { return heldNow(foundDir{path: filepath.Dir(run)}) })
 }

@@ -138,7 +138,7 @@ func newFollower(dir *store.Dir) *follower {
 
 // look tells what is new, and whether the run has ended.
 func (f *follower) look(out *events, first bool) (ended bool) {
-	held := heldNow(place{path: f.dir.Path}) // before the results are read, so that none is missed at the end
+	held := heldNow(foundDir{path: f.dir.Path}) // before the results are read, so that none is missed at the end
 	var added []*dyno.Result
 	f.results.lines(func(line []byte) {
 		r := new(dyno.Result)

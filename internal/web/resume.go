@@ -105,7 +105,7 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 		return err
 	}
 	other := ""
-	if i := slices.IndexFunc(found, func(p place) bool { return heldNow(p) }); i >= 0 {
+	if i := slices.IndexFunc(found, func(p foundDir) bool { return heldNow(p) }); i >= 0 {
 		other = found[i].path
 	} else if g.under("") {
 		other = g.path

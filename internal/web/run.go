@@ -57,7 +57,7 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func open(p place) (*store.Dir, error) {
+func open(p foundDir) (*store.Dir, error) {
 	if err := safe.Fit(p.path); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func open(p place) (*store.Dir, error) {
 }
 
 // page shows a run. That of benchmarks is the report that was written at its end.
-func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.Dir) error {
+func (s *Site) page(w http.ResponseWriter, r *http.Request, p foundDir, dir *store.Dir) error {
 	if dir.Run.Plan.Bench != nil {
 		if !exists(p.path, "report.html") {
 			return refuse(http.StatusNotFound, "The benchmarks are still running, or were interrupted: there is no report yet (consider: dyno report %s).", p.path)
@@ -99,7 +99,7 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request, p place, dir *store.
 type pageKey struct{ path, base string }
 
 // make makes the page of a run.
-func (s *Site) make(p place, dir *store.Dir, base string, running bool) ([]byte, error) {
+func (s *Site) make(p foundDir, dir *store.Dir, base string, running bool) ([]byte, error) {
 	if err := safe.FitProfiles(p.path); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ const mostOthers = 10
 
 // others links to the same run against its other settings, and to comparisons with the
 // runs of its name that are nearest in time.
-func (s *Site) others(p place, dir *store.Dir, base string) (links []html.File) {
+func (s *Site) others(p foundDir, dir *store.Dir, base string) (links []html.File) {
 	levels := dir.Run.Plan.Levels()
 	for i, l := range levels {
 		if name := l.String(); len(levels) > 1 && name != base && (base != "" || i > 0) {
@@ -156,7 +156,7 @@ func (s *Site) others(p place, dir *store.Dir, base string) (links []html.File) 
 }
 
 // fileLinks are links to the files that a reader asks for most.
-func fileLinks(p place) (links []html.File) {
+func fileLinks(p foundDir) (links []html.File) {
 	own := runURL(p.ID)
 	for _, name := range []string{"answer.html", "certificate.html", "report.html"} {
 		if exists(p.path, name) {

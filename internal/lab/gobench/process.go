@@ -37,7 +37,7 @@ func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (sta
 	if err != nil {
 		return "", err
 	}
-	out, errs := subject.NewTail(stdout), subject.NewTail(nil)
+	out, errs := subject.NewLastLines(stdout), subject.NewLastLines(nil)
 	status, err = guard.Run(ctx, j, guard.IO{Stdout: out, Stderr: errs})
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -48,7 +48,7 @@ func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (sta
 	return status, err
 }
 
-func badEnd(status string, stderr, stdout *subject.Tail) error {
+func badEnd(status string, stderr, stdout *subject.LastLines) error {
 	lines := stderr.String()
 	if lines == "" {
 		lines = stdout.String()
@@ -97,7 +97,7 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	}
 	// From here on a read blocks its thread: the kernel wakes it without the scheduler's poller.
 	out.Fd()
-	errs := subject.NewTail(nil)
+	errs := subject.NewLastLines(nil)
 	p := &Process{in: w, out: out, over: make(chan struct{}), results: make(chan Result, 1)}
 	if p.tree, err = guard.Start(j, guard.IO{File: w, Stderr: errs}); err != nil {
 		out.Close()
@@ -159,11 +159,11 @@ func (p *Process) Close() {
 }
 
 // follow reads the output, and stops the process at the end of its turn before anything else.
-func (p *Process) follow(stderr *subject.Tail) {
+func (p *Process) follow(stderr *subject.LastLines) {
 	defer close(p.over)
 	defer p.out.Close()
 	want, some := int64(1), false // results that are still to come in this turn
-	said := said{tail: subject.NewTail(nil)}
+	said := said{tail: subject.NewLastLines(nil)}
 	s := lineScanner{other: said.add, result: func(l resultLine) {
 		some = true
 		if want--; want == 0 {
@@ -208,7 +208,7 @@ const saidMost = 20
 
 // said keeps the last lines beside results or, after a failure, its heading and its indented lines.
 type said struct {
-	tail   *subject.Tail
+	tail   *subject.LastLines
 	failed bool
 	ended  bool // there are no more lines of the failure
 	lines  int  // of it
@@ -219,7 +219,7 @@ func (s *said) add(line []byte) {
 		s.lines++
 		s.ended = s.ended || !bytes.HasPrefix(line, []byte("    ")) || s.lines == saidMost
 	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' { // that is a log line
-		s.failed, s.tail = true, subject.NewTail(nil)
+		s.failed, s.tail = true, subject.NewLastLines(nil)
 		line = line[fail:]
 	}
 	if !s.ended && !header.Match(line) {

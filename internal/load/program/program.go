@@ -54,7 +54,7 @@ type Program struct {
 	Procs int // its GOMAXPROCS
 
 	tree   *guard.Tree
-	tail   *subject.Tail
+	tail   *subject.LastLines
 	conn   net.Conn
 	sendMu sync.Mutex
 	reads  bool // until failed is closed
@@ -89,7 +89,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 		p.answers[k] = make(chan []byte, 1)
 	}
 	log := &lockedWriter{next: cmp.Or[io.Writer](o.Log, io.Discard)}
-	p.tail = subject.NewTail(log)
+	p.tail = subject.NewLastLines(log)
 	p.tree, err = guard.Start(guard.Job{
 		Path: path, Args: append([]string{path}, o.Args...), Dir: dir,
 		Env: env, Scratch: []string{own}, Files: files,

@@ -71,7 +71,7 @@ func TestInjectedProbe(t *testing.T) {
 
 // lookInside looks at a process that does nothing.
 func lookInside(t *testing.T, pid int, socket string) {
-	l, err := OpenLook(pid, socket)
+	l, err := OpenInspector(pid, socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/dynolab/dyno/internal/probe/kernel"
 )
 
-// A Look looks at a process outside the measured window: it may stop the world, walk page
+// An Inspector looks at a process outside the measured window: it may stop the world, walk page
 // tables and force collections. One goroutine at a time may use it.
-type Look struct {
+type Inspector struct {
 	pid    int
 	inside *Client // nil if there is no injected probe
 }
 
-// OpenLook looks at a process; socket is its injected probe's, "" if it has none. The
-// caller closes the Look.
-func OpenLook(pid int, socket string) (*Look, error) {
+// OpenInspector opens a process for inspection; socket is its injected probe's, "" if it has none. The
+// caller closes the Inspector.
+func OpenInspector(pid int, socket string) (*Inspector, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("look at process %d: it does not exist", pid)
 	}
-	l := &Look{pid: pid}
+	l := &Inspector{pid: pid}
 	if socket != "" {
 		l.inside = &Client{Socket: socket}
 		// Before what may take a minute: what a probe that is awake answers at once.
@@ -33,7 +33,7 @@ func OpenLook(pid int, socket string) (*Look, error) {
 	return l, nil
 }
 
-func (l *Look) Close() {
+func (l *Inspector) Close() {
 	if l.inside != nil {
 		l.inside.Close()
 	}
@@ -41,7 +41,7 @@ func (l *Look) Close() {
 
 // Snapshot measures exactly where memory is now: it stops the world and walks the page tables under
 // the process's lock, some 20 ms a GiB. The caller fills in Stage and At.
-func (l *Look) Snapshot() (dyno.Snapshot, error) {
+func (l *Inspector) Snapshot() (dyno.Snapshot, error) {
 	s, err := l.snapshot("metrics exact", kernel.ResidentExact)
 	if err == nil && s.File > 0 {
 		files, largest, err := kernel.MappedFiles(l.pid)
@@ -54,9 +54,11 @@ func (l *Look) Snapshot() (dyno.Snapshot, error) {
 
 // Brief is a Snapshot of some 10 µs: the kernel may be off by some hundred KiB a CPU, the
 // runtime by what is in its caches.
-func (l *Look) Brief() (dyno.Snapshot, error) { return l.snapshot("metrics brief", kernel.Resident) }
+func (l *Inspector) Brief() (dyno.Snapshot, error) {
+	return l.snapshot("metrics brief", kernel.Resident)
+}
 
-func (l *Look) snapshot(command string, resident func(pid int) (rss, file float64, err error)) (dyno.Snapshot, error) {
+func (l *Inspector) snapshot(command string, resident func(pid int) (rss, file float64, err error)) (dyno.Snapshot, error) {
 	var s dyno.Snapshot
 	if l.inside != nil {
 		answer, err := l.inside.Ask(command)
@@ -116,7 +118,7 @@ func parseMemory(answer []byte) (s dyno.Snapshot, err error) {
 
 var errNotInjected = errors.New("the subject has no injected probe (consider: a subject built from source)")
 
-func (l *Look) ask(act string, commands ...string) error {
+func (l *Inspector) ask(act string, commands ...string) error {
 	if l.inside == nil {
 		return fmt.Errorf("%s: %w", act, errNotInjected)
 	}
@@ -130,14 +132,14 @@ func (l *Look) ask(act string, commands ...string) error {
 
 // Collect collects until nothing dead is left: a sync.Pool gives up its content in the
 // second collection, an object with a finalizer is freed by the one after it was found dead.
-func (l *Look) Collect() error { return l.ask("force a collection", "gc", "gc", "gc") }
+func (l *Inspector) Collect() error { return l.ask("force a collection", "gc", "gc", "gc") }
 
 // Free collects and gives unused memory back to the system: debug.FreeOSMemory.
-func (l *Look) Free() error { return l.ask("give memory back", "free") }
+func (l *Inspector) Free() error { return l.ask("give memory back", "free") }
 
 // Profile takes a profile of runtime/pprof, without the injected probe's own work. One that
 // the runtime does not have is an error that wraps errors.ErrUnsupported.
-func (l *Look) Profile(name string) ([]byte, error) {
+func (l *Inspector) Profile(name string) ([]byte, error) {
 	if l.inside == nil {
 		return nil, fmt.Errorf("take profile %s: %w", name, errNotInjected)
 	}

@@ -10,7 +10,7 @@ import (
 // The kernel's two accounts of one process agree, and the program's file is part of
 // what is resident.
 func TestResident(t *testing.T) {
-	l, err := OpenLook(os.Getpid(), "")
+	l, err := OpenInspector(os.Getpid(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestResidentOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	l, err := OpenLook(cmd.Process.Pid, "")
+	l, err := OpenInspector(cmd.Process.Pid, "")
 	if err != nil {
 		t.Fatal(err)
 	}

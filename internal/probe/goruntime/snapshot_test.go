@@ -61,7 +61,7 @@ func TestParseMemory(t *testing.T) {
 
 // Without the injected probe only the kernel knows something.
 func TestLookFromOutside(t *testing.T) {
-	l, err := OpenLook(os.Getpid(), "")
+	l, err := OpenInspector(os.Getpid(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestLookFromOutside(t *testing.T) {
 	if _, err := l.Profile("heap"); err == nil {
 		t.Error("a profile without a probe")
 	}
-	if _, err := OpenLook(0, ""); err == nil {
+	if _, err := OpenInspector(0, ""); err == nil {
 		t.Error("there is a process 0")
 	}
 }

@@ -425,7 +425,7 @@ func TestLook(t *testing.T) {
 		"profile heap": {written(t, heap)}, "profile goroutineleak": {"raw error unknown profile \"goroutineleak\"\n"},
 		"profile goroutine": {"raw error no memory\n"},
 	}}
-	l, err := goruntime.OpenLook(os.Getpid(), s.serve(t))
+	l, err := goruntime.OpenInspector(os.Getpid(), s.serve(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func answerLook(l *wire.Look, answer *wire.Looked) (err error) {
 		answer.Resident, _, err = kernel.Resident(l.PID)
 		return err
 	}
-	in, err := goruntime.OpenLook(l.PID, l.Socket)
+	in, err := goruntime.OpenInspector(l.PID, l.Socket)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type running struct {
 	trial *dyno.Trial
 	bundle
 	out      *lab.Output
-	tail     *subject.Tail
+	tail     *subject.LastLines
 	way      *way
 	observer cluster.Observer
 	warnings dyno.Warnings
@@ -55,7 +55,7 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 	if err != nil {
 		return nil, err
 	}
-	r := &running{place: p, trial: t, bundle: *b, out: out, tail: subject.NewTail(out.Trace), done: make(chan struct{})}
+	r := &running{place: p, trial: t, bundle: *b, out: out, tail: subject.NewLastLines(out.Trace), done: make(chan struct{})}
 	r.pod = new(corev1.Pod)
 	if err := p.create(ctx, pods, b.pod, r.pod); err != nil {
 		return nil, errors.Join(fmt.Errorf("start subject: %w", err), out.Close())

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	tailLines = 20
-	tailWidth = 500 // bytes of a line; the rest is cut off
+	mostLines = 20
+	lineWidth = 500 // bytes of a line; the rest is cut off
 )
 
-// A Tail keeps the last lines of an output, without those of the GC trace, and passes all on. After
-// a panic it keeps the first lines, not the dump of a thousand goroutines.
-type Tail struct {
+// LastLines keeps the last lines of an output and passes everything on. It does not keep lines of the GC trace.
+// After a panic it keeps the first lines, not the dump of a thousand goroutines.
+type LastLines struct {
 	next io.Writer // may be nil
 
 	mu    sync.Mutex
@@ -25,11 +25,13 @@ type Tail struct {
 	panic bool
 }
 
-// NewTail returns a Tail that passes everything on to next.
-func NewTail(next io.Writer) *Tail { return &Tail{next: next, line: make([]byte, 0, tailWidth)} }
+// NewLastLines returns LastLines that pass everything on to next.
+func NewLastLines(next io.Writer) *LastLines {
+	return &LastLines{next: next, line: make([]byte, 0, lineWidth)}
+}
 
 // Write allocates nothing in the long run: it is called for every few bytes of the GC trace.
-func (t *Tail) Write(p []byte) (int, error) {
+func (t *LastLines) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	for rest := p; len(rest) > 0; {
 		i := bytes.IndexByte(rest, '\n')
@@ -37,7 +39,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 		if i >= 0 {
 			part = rest[:i]
 		}
-		t.line = append(t.line, part[:min(len(part), tailWidth-len(t.line))]...)
+		t.line = append(t.line, part[:min(len(part), lineWidth-len(t.line))]...)
 		if i < 0 {
 			break
 		}
@@ -51,7 +53,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *Tail) endLine() {
+func (t *LastLines) endLine() {
 	line := t.line
 	t.line = t.line[:0]
 	at := dying(line)
@@ -62,7 +64,7 @@ func (t *Tail) endLine() {
 		return
 	}
 	if dying(line) == 0 {
-		t.panic, t.room = true, tailLines*3/4
+		t.panic, t.room = true, mostLines*3/4
 	}
 	if t.panic {
 		if t.room == 0 {
@@ -71,7 +73,7 @@ func (t *Tail) endLine() {
 		t.room--
 	}
 	var room []byte // of the oldest line: a service may write one for each request
-	if len(t.lines) == tailLines {
+	if len(t.lines) == mostLines {
 		room = t.lines[0][:0]
 		t.lines = append(t.lines[:0], t.lines[1:]...)
 	}
@@ -96,7 +98,7 @@ func traceLine(line []byte) bool {
 }
 
 // String returns the kept lines with an indent, tamed.
-func (t *Tail) String() string {
+func (t *LastLines) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder

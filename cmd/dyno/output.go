@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
@@ -69,8 +68,8 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
 		return flags.Mistakef("--format %s is not for benchmarks (want %s)", form, strings.Join(want, ", "))
 	}
-	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && form == "html" && term.IsTerminal(int(f.Fd())) {
-		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
+	if err := o.forFile(cmd, "report.html"); err != nil {
+		return err
 	}
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
 		return flags.Mistakef("--format hgrm shows one setting, not %d (consider: --format text, or the latency.hlog of each trial)", n)

@@ -115,9 +115,7 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 		s.Per = Minute
 	}
 	for _, r := range rd.trials {
-		if err := rd.add(r); err != nil {
-			return nil, err
-		}
+		rd.add(r)
 	}
 	s.pool(rd.order)
 	if err := rd.checkCollections(); err != nil {
@@ -251,18 +249,17 @@ func (rd *reader) about() {
 }
 
 // add reads the window of a trial. A trial that cannot be read is a note.
-func (rd *reader) add(r *dyno.Result) error {
+func (rd *reader) add(r *dyno.Result) {
 	w, err := rd.window(r, rd.order[slices.Index(rd.settings, r.Trial.Setting.String())])
 	if err != nil {
 		rd.failed = err
 		if !errors.Is(err, fs.ErrNotExist) {
 			rd.Notes = append(rd.Notes, Note{Kind: Unread, Trial: r.Trial.N, Err: err})
 		}
-		return nil
+		return
 	}
 	rd.Trials = append(rd.Trials, Window{w, []int{r.Trial.N}})
 	rd.Elapsed += w.Elapsed
-	return nil
 }
 
 // checkCollections reports a run of which nothing can be predicted, and notes settings that have no

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
@@ -55,9 +56,12 @@ requests of all its steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := campaignOf(cmd)
-			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return loaded(cmd, &p, args) })
+			r, e, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return loaded(cmd, &p, args) })
 			if err != nil {
 				return err
+			}
+			if e == nil {
+				return printKept(cmd, &o.format, r)
 			}
 			if err := alone(cmd, "--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", ofOneRate...); err != nil {
 				return err
@@ -65,8 +69,7 @@ requests of all its steps.`,
 			if err := alone(cmd, "--%s is for dyno run: each window of capacity has a launch of its own, and nothing beside it", ofBeside...); err != nil {
 				return err
 			}
-			o.Typed = func(name string) bool { return typed(cmd, name) }
-			s, err := campaign.NewSearch(c, r, cmp.Or(o.resume, o.dir), o.SearchFlags)
+			s, err := campaign.NewSearch(c, r, e, cmp.Or(o.resume, o.dir), o.SearchFlags)
 			if err != nil {
 				return err
 			}
@@ -83,7 +86,11 @@ requests of all its steps.`,
 			return printAnswer(cmd, &o.format, found.Dir, found, err)
 		},
 	}
-	fs := cmd.Flags()
+	o.flags(cmd.Flags(), &p)
+	return cmd
+}
+
+func (o *capacityFlags) flags(fs *pflag.FlagSet, p *flags.Set) {
 	fs.SortFlags = false
 	fs.StringArrayVar(&o.SLO, "slo", nil, "`objective` that must hold, such as 'p99 < 30ms' or 'failures < 0.1%'; may be repeated, replaces the plan's thresholds")
 	fs.StringVar(&o.Precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
@@ -102,7 +109,6 @@ requests of all its steps.`,
 			f.Hidden = true
 		}
 	}
-	return cmd
 }
 
 // ofOneRate are flags that capacity has only to say that it decides what they say.

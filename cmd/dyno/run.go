@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -125,21 +124,7 @@ func sayWhere(cmd *cobra.Command, dir, next string) {
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
-	if len(args) > 0 {
-		return flags.Mistakef("--resume takes the plan from %s (want no target)", path)
-	}
-	var err error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		_, env := f.Annotations[byEnvironment]
-		switch f.Name {
-		case "resume", "more", "format", "json", "full", "strict", "fail-worse", "otlp":
-		default:
-			if !env {
-				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
-			}
-		}
-	})
-	if err != nil {
+	if err := onlyResumed(cmd, path, args, "resume", "more", "format", "json", "full", "strict", "fail-worse", "otlp"); err != nil {
 		return err
 	}
 	if exists(filepath.Join(path, store.RecordFile)) {

@@ -223,18 +223,23 @@ func (d *Dir) Reveal(values map[string]string) (*dyno.Experiment, error) {
 	if len(values) == 0 {
 		return d.Run.Plan, nil
 	}
+	d.hidden = hiding(values)
+	e, err := revealed(filepath.Join(d.Path, runFile), d.Run.Plan, values)
+	if err == nil {
+		e.Shuffled = d.Run.Plan.Shuffled
+	}
+	return e, err
+}
+
+// hiding puts placeholders in place of values, which have names. A value that is too short stays.
+func hiding(values map[string]string) *strings.Replacer {
 	hidden := map[string]string{}
 	for name, value := range values {
 		if len(value) >= shortest {
 			hidden[value] = fmt.Sprintf(hiddenForm, name)
 		}
 	}
-	d.hidden = longestFirst(hidden)
-	e, err := revealed(filepath.Join(d.Path, runFile), d.Run.Plan, values)
-	if err == nil {
-		e.Shuffled = d.Run.Plan.Shuffled
-	}
-	return e, err
+	return longestFirst(hidden)
 }
 
 // revealed is the plan of a file with values, by name, in place of its placeholders.

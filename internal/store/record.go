@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -29,12 +31,14 @@ type Record struct {
 	Command  []string            `json:"command,omitempty"` // as typed
 	Question string              `json:"question"`          // the subcommand, such as tune
 	Flags    map[string][]string `json:"flags,omitempty"`   // of the question alone, as given
-	Plan     *dyno.Experiment    `json:"plan"`              // as asked
+	Typed    []string            `json:"typed,omitzero"`    // flags that were typed, those of the plan too; others come from the environment. Nil: a dyno of before, which does not say it
+	Plan     *dyno.Experiment    `json:"plan"`              // as asked; one that was read has placeholders for secrets
 	Steps    []Step              `json:"steps,omitempty"`   // that are done, in order
 	Answer   string              `json:"answer,omitempty"`  // in a sentence, so far
 	Done     bool                `json:"done,omitempty"`    // it is the last
 
-	dir string
+	dir    string
+	hidden *strings.Replacer // keeps what Reveal was given out of the file; nil if that is nothing
 }
 
 // A Step is a part of a campaign that is done.
@@ -65,6 +69,14 @@ func (r *Record) Conclude(answer string, done bool) error {
 	return r.write()
 }
 
+// WasTyped reports whether a flag was typed when the campaign began.
+func (r *Record) WasTyped(name string) bool {
+	if r.Typed == nil {
+		return r.Flags[name] != nil
+	}
+	return slices.Contains(r.Typed, name)
+}
+
 // Dir is the directory of the campaign.
 func (r *Record) Dir() string { return r.dir }
 
@@ -78,6 +90,9 @@ func (r *Record) write() error {
 		return err
 	}
 	text := b.Bytes()
+	if r.hidden != nil {
+		text = replaced(text, r.hidden)
+	}
 	if h := hide(text); h != nil {
 		text = replaced(text, h)
 	}
@@ -115,10 +130,11 @@ func ReadRecord(dir, question string) (*Record, error) {
 // Hidden are the names of the values that the plan has placeholders for.
 func (r *Record) Hidden() []string { return placeholders(r.Plan) }
 
-// Reveal puts values, by name, in place of the plan's placeholders. They stay hidden in the file.
-func (r *Record) Reveal(values map[string]string) (err error) {
-	if len(values) > 0 {
-		r.Plan, err = revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
+// Reveal returns the plan with values, by name, in place of its placeholders. They stay hidden in the file.
+func (r *Record) Reveal(values map[string]string) (*dyno.Experiment, error) {
+	if len(values) == 0 {
+		return r.Plan, nil
 	}
-	return err
+	r.hidden = hiding(values)
+	return revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
 }

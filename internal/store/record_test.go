@@ -34,14 +34,26 @@ func TestRecord(t *testing.T) {
 	if len(got.Steps) != 1 || got.Steps[0].Took != 1.5 || got.Flags["goal"][0] != "min cpu_per_req" || got.Dir() != dir || len(hidden) != 1 {
 		t.Errorf("%+v, hidden %q", got, hidden)
 	}
-	if err := got.Reveal(map[string]string{hidden[0]: "s3cretvalue"}); err != nil || got.Plan.Subject.Env["API_TOKEN"] != "s3cretvalue" {
-		t.Errorf("%v, %v", err, got.Plan.Subject.Env)
+	// The user gives other values than the first session had: one that is too short to be found everywhere, and one that no form of a
+	// credential matches.
+	for _, value := range []string{"pw1", "new/p@ss:word"} {
+		e, err := got.Reveal(map[string]string{hidden[0]: value})
+		if err != nil || e.Subject.Env["API_TOKEN"] != value {
+			t.Errorf("%v, %v", err, e.Subject.Env)
+		}
+		if err := got.Add(Step{Name: "2-candidates"}); err != nil {
+			t.Fatal(err)
+		}
+		if text, err = os.ReadFile(filepath.Join(dir, RecordFile)); err != nil || strings.Contains(string(text), value) || !strings.Contains(string(text), "2-candidates") {
+			t.Errorf("%v\n%s", err, text)
+		}
 	}
-	if err := got.Add(Step{Name: "2-candidates"}); err != nil {
+	got.Answer = "the answer has new/p@ss:word"
+	if err := got.Add(Step{Name: "3-more"}); err != nil {
 		t.Fatal(err)
 	}
-	if text, err = os.ReadFile(filepath.Join(dir, RecordFile)); err != nil || strings.Contains(string(text), "s3cretvalue") || !strings.Contains(string(text), "2-candidates") {
-		t.Errorf("%v\n%s", err, text)
+	if text, _ = os.ReadFile(filepath.Join(dir, RecordFile)); strings.Contains(string(text), "word") {
+		t.Errorf("%s", text)
 	}
 
 	for wrong, want := range map[string]string{dir: "is of dyno tune (consider: dyno tune --resume", t.TempDir(): "is not the directory of a campaign"} {

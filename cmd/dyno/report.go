@@ -82,7 +82,6 @@ func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	return dir, err
 }
 
-// noteLosses says what was wrong with a run directory when it was opened.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil

@@ -40,8 +40,8 @@ type hider struct {
 	short  []string          // names of values that are too short to be hidden
 }
 
-// hide returns nil if nothing is to be hidden. text is run.json.
-func hide(text []byte) *strings.Replacer {
+// hide returns nil if nothing is to be hidden. text is run.json, given are values that are known to be secret, by name.
+func hide(text []byte, given map[string]string) *strings.Replacer {
 	var run struct {
 		Plan    map[string]any `json:"plan"`
 		Command []any          `json:"command"`
@@ -50,6 +50,11 @@ func hide(text []byte) *strings.Replacer {
 		return nil // nor can it be read
 	}
 	h := hider{names: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if value := given[name]; len(value) >= shortest {
+			h.names[value] = name
+		}
+	}
 	h.find("", run.Plan)
 	h.find("", run.Command)
 	return h.replacer()
@@ -191,7 +196,7 @@ func Redacted(e *dyno.Experiment) *dyno.Experiment {
 	if err != nil {
 		return e
 	}
-	r := hide(text)
+	r := hide(text, nil)
 	if r == nil {
 		return e
 	}

@@ -15,7 +15,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 	if err := o.out.check(cmd, e); err != nil {
 		return err
 	}
-	if err := store.Free(o.out.dir); err != nil { // found before an hour of measuring
+	if err := store.Free(o.out.dir, ""); err != nil { // found before an hour of measuring
 		return err
 	}
 	if e.Bench.Blocks == 0 && len(e.Levels()) == 1 {

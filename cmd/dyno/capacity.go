@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
@@ -52,9 +53,12 @@ requests of all its steps.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := campaignOf(cmd)
-			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return loaded(cmd, &p, args) })
+			r, e, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return loaded(cmd, &p, args) })
 			if err != nil {
 				return err
+			}
+			if e == nil {
+				return printKept(cmd, &o.format, r)
 			}
 			if err := alone(cmd, "--%s is for one run, but capacity decides itself at which rates it measures, and how long (consider: --from, --within)", ofOneRate...); err != nil {
 				return err
@@ -62,8 +66,7 @@ requests of all its steps.`,
 			if err := alone(cmd, "--%s is for dyno run: each window of capacity has a launch of its own, and nothing beside it", ofBeside...); err != nil {
 				return err
 			}
-			o.Typed = func(name string) bool { return typed(cmd, name) }
-			s, err := campaign.NewSearch(c, r, cmp.Or(o.resume, o.dir), o.SearchFlags)
+			s, err := campaign.NewSearch(c, r, e, cmp.Or(o.resume, o.dir), o.SearchFlags)
 			if err != nil {
 				return err
 			}
@@ -80,15 +83,18 @@ requests of all its steps.`,
 			return printAnswer(cmd, &o.format, found.Dir, found, err)
 		},
 	}
-	fs := cmd.Flags()
+	o.flags(cmd.Flags(), &p)
+	return cmd
+}
+
+func (o *capacityFlags) flags(fs *pflag.FlagSet, p *flags.Set) {
 	fs.SortFlags = false
 	fs.StringArrayVar(&o.SLO, "slo", nil, "`objective` that must hold, such as 'p99 < 30ms' or 'failures < 0.1%'; may be repeated, replaces the plan's thresholds")
 	fs.StringVar(&o.Precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
 	fs.StringVar(&o.From, "from", "", "`rate` of the first window (default the plan's rate, or "+campaign.DefaultFrom+")")
 	fs.StringVar(&o.Most, "most", "", "highest `rate` to try (default: any)")
-	o.flags(&p, fs, "search", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)", slices.Concat(ofOneRate, ofBeside)...)
+	o.campaignFlags.flags(p, fs, "search", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)", slices.Concat(ofOneRate, ofBeside)...)
 	fs.Lookup("within").Usage = "most `time` for the search of all settings together (default 3m for each, 5m while its interval is wider than ±10%)"
-	return cmd
 }
 
 // ofOneRate are flags that capacity has only to say that it decides what they say.

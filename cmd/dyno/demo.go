@@ -113,7 +113,7 @@ func demoFolder(path, name string) (string, error) {
 			return "", err
 		}
 	}
-	if err := store.Free(path); err != nil {
+	if err := store.Free(path, ""); err != nil {
 		return "", err
 	}
 	return filepath.Abs(path)

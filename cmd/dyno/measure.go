@@ -50,7 +50,11 @@ func measureOnly(cmd *cobra.Command, e *dyno.Experiment, o *outFlags) error {
 	if o.form() == "html" {
 		return flags.Mistakef("--format html needs a run directory (consider: --out DIR)")
 	}
-	results, err := campaignOf(cmd).MeasureOnly(cmd.Context(), o.runOf(e))
+	c := campaignOf(cmd)
+	if err := c.Open(cmd.Context(), e); err != nil {
+		return err
+	}
+	results, err := c.MeasureOnly(cmd.Context(), o.runOf(e))
 	return o.end(cmd, findings.Unwritten(e, results), err)
 }
 

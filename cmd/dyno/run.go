@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -125,25 +124,11 @@ func sayWhere(cmd *cobra.Command, dir, next string) {
 }
 
 func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) error {
-	if len(args) > 0 {
-		return flags.Mistakef("--resume takes the plan from %s (want no target)", path)
-	}
-	var err error
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		_, env := f.Annotations[byEnvironment]
-		switch f.Name {
-		case "resume", "more", "format", "json", "full", "strict", "fail-worse", "otlp":
-		default:
-			if !env {
-				err = flags.Mistakef("--resume takes the plan from %s; --%s cannot change it", path, f.Name)
-			}
-		}
-	})
-	if err != nil {
+	if err := onlyResumed(cmd, path, args, "resume", "more", "format", "json", "full", "strict", "fail-worse", "otlp"); err != nil {
 		return err
 	}
-	if exists(filepath.Join(path, store.RecordFile)) {
-		return flags.Mistakef("%s is of a campaign, which chooses its own runs (consider: --resume of the command that began it, such as dyno capacity --resume %[1]s)", path)
+	if _, resume := store.CampaignOf(path); resume != "" {
+		return flags.Mistakef("%s is of a campaign, which chooses its own runs (consider: dyno %s)", path, resume)
 	}
 	dir, err := store.Resume(path)
 	if err != nil {
@@ -169,17 +154,12 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 	if dir.Run.Plan.Slice > 0 {
 		notef(cmd, "all slices are measured again, as those of two processes cannot be compared")
 	}
-	e := dir.Run.Plan
-	if e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
-		e.Alone = true
-	}
-	values, err := progress.Secrets(dir.Hidden())
-	if err == nil {
-		e, err = dir.Reveal(values)
+	c, e := campaignOf(cmd), dir.Run.Plan
+	if c.Secrets, err = progress.Secrets(dir.Hidden()); err == nil {
+		e, err = c.Resumed(dir)
 	}
 	if err != nil {
 		return errors.Join(err, dir.Close())
 	}
-	campaign.Stay(e, dir.Results())
 	return measureInto(cmd, e, o, dir)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -61,15 +62,17 @@ GOEXPERIMENT=nogreenteagc.`,
 				return printPatch(cmd.OutOrStdout(), args, o.patch)
 			}
 			c := campaignOf(cmd)
-			r, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return planned(cmd, &p, args, false) })
+			r, e, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return planned(cmd, &p, args, false) })
 			if err != nil {
 				return err
+			}
+			if e == nil {
+				return printKept(cmd, &o.format, r)
 			}
 			if err := alone(cmd, "--%s is for one run, but tune decides itself how long each run takes (consider: --total)", ofOneRun...); err != nil {
 				return err
 			}
-			o.Typed = func(name string) bool { return typed(cmd, name) }
-			t, err := campaign.NewTuning(c, r, cmp.Or(o.resume, o.dir), o.TuningFlags)
+			t, err := campaign.NewTuning(c, r, e, cmp.Or(o.resume, o.dir), o.TuningFlags)
 			if err != nil {
 				return err
 			}
@@ -83,7 +86,11 @@ GOEXPERIMENT=nogreenteagc.`,
 			return printAnswer(cmd, &o.format, found.Dir, found, err)
 		},
 	}
-	fs := cmd.Flags()
+	o.flags(cmd.Flags(), &p)
+	return cmd
+}
+
+func (o *tuneFlags) flags(fs *pflag.FlagSet, p *flags.Set) {
 	fs.SortFlags = false
 	fs.StringVar(&o.Goal, "goal", "", "the goal: min or max and a `metric`, such as 'min cpu_per_req' (default a sum of CPU time and memory)")
 	fs.StringArrayVar(&o.SubjectTo, "subject-to", nil, "`limit` that must hold, such as 'rss_peak < 400MiB' or 'change(p99) < 5%'; may be repeated, replaces the plan's thresholds")
@@ -94,8 +101,6 @@ GOEXPERIMENT=nogreenteagc.`,
 	fs.BoolVar(&o.Headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
 	fs.StringSliceVar(&o.Try, "try", nil, "other `kinds` of settings to try, such as GOMAXPROCS,pgo,go=1.27.4")
 	fs.StringVar(&o.patch, "patch", "", "print the change that the tuning in directory TARGET recommends, for this `kind`: env, docker, kubernetes or systemd; measure nothing")
-	o.flags(&p, fs, "tuning", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)", ofOneRun...)
-	return cmd
 }
 
 // ofOneRun are flags that tune has only to say that it decides what they say.

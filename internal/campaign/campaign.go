@@ -1,7 +1,7 @@
 // Package campaign measures what takes one run or several: it builds the subjects, makes run directories and fills them, shows how
 // far it is, and writes their reports.
 //
-// It owns the order in which that happens, what a user is told meanwhile, and what is left after an interrupt. It owns no flag and
+// It owns the order in which that happens, what a user is told meanwhile, and what is left after an interrupt. It defines no flag and
 // no sentence of a report, and it does not think: what is measured next, and whether it is enough, say packages tune, capacity and
 // analysis/certify.
 package campaign
@@ -26,13 +26,14 @@ import (
 type Campaign struct {
 	Stderr  io.Writer         // for notes and progress; a terminal is drawn upon
 	Version string            // of dyno, as run.json has it
-	Secrets map[string]string // what the plan of a campaign that is gone on with has, by the names that run directories have
+	Secrets map[string]string // of the plan of a run or campaign that is resumed, by the names of their placeholders
 
 	hands   *lab.Lab
 	release func() error
-	record  *store.Record // of a question that can be gone on with; nil of others
-	again   int           // steps of an earlier session that were asked for again
-	known   int           // those that there are
+	record  *store.Record // of a question; nil of a single run
+
+	// Steps of earlier sessions: that there are, that were asked for again, and that could be used.
+	known, asked, answered int
 }
 
 // Note tells the user what a report does not say.

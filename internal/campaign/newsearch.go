@@ -17,8 +17,6 @@ type SearchFlags struct {
 	Precision string
 	From      string
 	Most      string
-
-	Typed func(name string) bool // that a flag was
 }
 
 // Defaults of a search.
@@ -29,10 +27,10 @@ const (
 	leastSearch = 20 * time.Second
 )
 
-// NewSearch checks what is asked for. path is of the run directory, "" for a new one below dyno-runs.
-func NewSearch(c *Campaign, r *store.Record, path string, o SearchFlags) (*Search, error) {
-	asked := *r.Plan // which is kept as it is
-	e := &asked
+// NewSearch checks what is asked for: asked is the plan, with its secrets. path is of the run directory, "" for a new one below dyno-runs.
+func NewSearch(c *Campaign, r *store.Record, asked *dyno.Experiment, path string, o SearchFlags) (*Search, error) {
+	own := *asked
+	e := &own
 	if e.Load.Command != "" || e.Load.None {
 		return nil, flags.Mistakef("capacity needs dyno's own load")
 	}
@@ -76,9 +74,9 @@ func NewSearch(c *Campaign, r *store.Record, path string, o SearchFlags) (*Searc
 		return nil, flags.Mistakef("windows of such a long limit need more time than --within leaves, %v for each setting (want at least %v, or a shorter limit)", dyno.Duration(p.Within), dyno.Duration(want))
 	}
 	s.Negligible = float64(*e.Resolved().Negligible)
-	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && !o.Typed("concurrency") && r.Dir() == "" {
+	if n := e.Load.Concurrency; n > 0 && !e.Load.Open() && r.Typed != nil && !r.WasTyped("concurrency") { // nil: a record without what is left out
 		s.Notes = append(s.Notes, fmt.Sprintf("concurrency: %d of the plan is left out, as it is that of a closed load (consider: --concurrency)", n))
-		e.Load.Concurrency, r.Plan.Load.Concurrency = 0, 0
+		e.Load.Concurrency = 0
 	}
 	if e.Awake != nil && *e.Awake {
 		s.Notes = append(s.Notes, how.KeptAwake("as asked"))

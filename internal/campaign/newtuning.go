@@ -33,8 +33,6 @@ type TuningFlags struct {
 	Total     time.Duration
 	Headroom  bool
 	Try       []string
-
-	Typed func(name string) bool // that a flag was
 }
 
 // DefaultPrice is that of memory where the user says none.
@@ -43,9 +41,8 @@ const DefaultPrice = tune.DefaultPrice
 // leastTotal is the shortest tuning: two launches of today's setting, and some blocks of three.
 const leastTotal = 10 * time.Second
 
-// NewTuning checks what is asked for. dir is the directory, "" for a new one below dyno-runs.
-func NewTuning(c *Campaign, r *store.Record, dir string, o TuningFlags) (*Tuning, error) {
-	e := r.Plan
+// NewTuning checks what is asked for: e is the plan, with its secrets. dir is the directory, "" for a new one below dyno-runs.
+func NewTuning(c *Campaign, r *store.Record, e *dyno.Experiment, dir string, o TuningFlags) (*Tuning, error) {
 	switch {
 	case !e.Subject.Launched():
 		return nil, flags.Mistakef("%s runs already, but tune launches the service with other settings (consider: the package of the service)", &e.Subject)
@@ -73,13 +70,13 @@ func (t *Tuning) pose(e *dyno.Experiment, o *TuningFlags) (err error) {
 	switch {
 	case o.Price < 0:
 		return flags.Mistakef("--memory-price %g: want 0 or more", o.Price)
-	case !p.Goal.Sum() && o.Typed("memory-price"):
+	case !p.Goal.Sum() && t.Record.WasTyped("memory-price"):
 		return flags.Mistakef("--memory-price is for the sum of CPU time and memory, but --goal is %q (want one of the flags)", o.Goal)
 	case p.Goal.Sum():
 		p.Goal.Price = o.Price
 	}
 	p.Constraints = e.Thresholds
-	if o.Typed("subject-to") {
+	if t.Record.WasTyped("subject-to") {
 		if p.Constraints, err = flags.Thresholds(o.SubjectTo); err != nil {
 			return flags.Mistakef("--subject-to: %w", err)
 		}

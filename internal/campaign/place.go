@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
-// Stay keeps the subjects of a run that is gone on with on their node, where the plan names none.
+// Stay keeps the subjects of a run that is resumed on their node, where the plan names none.
 func Stay(e *dyno.Experiment, results []*dyno.Result) {
 	k := e.On.Kubernetes
 	if k == nil || len(k.Nodes) > 0 {

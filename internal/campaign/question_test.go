@@ -34,6 +34,7 @@ var errCut = errors.New("cut")
 // A pair asks for two runs, the second by what the first found, and is cut between them once.
 type pair struct {
 	plan  *dyno.Experiment
+	other *dyno.Experiment // of the second run; nil: plan
 	cut   bool
 	found []string
 }
@@ -43,7 +44,11 @@ func (q *pair) Subjects() *dyno.Experiment { return q.plan }
 func (q *pair) Ask(ctx context.Context, measure Measure) error {
 	q.found = nil
 	for _, name := range []string{"1-first", "2-second"} {
-		table, results, err := measure(ctx, name, q.plan, nil)
+		plan := q.plan
+		if q.other != nil && name == "2-second" {
+			plan = q.other
+		}
+		table, results, err := measure(ctx, name, plan, nil)
 		if err != nil {
 			return err
 		}
@@ -80,7 +85,7 @@ func TestAsk(t *testing.T) {
 		if a == nil {
 			t.Fatalf("no answer: %v\n%s", err, &stderr)
 		}
-		for name, want := range map[string]string{AnswerFile: q.First(), "pair.json": `"1-first: 2 trials, 2 results"`, store.RecordFile: q.First()} {
+		for name, want := range map[string]string{store.AnswerFile: q.First(), "pair.json": `"1-first: 2 trials, 2 results"`, store.RecordFile: q.First()} {
 			if text, err := os.ReadFile(filepath.Join(path, name)); err != nil || !strings.Contains(string(text), want) {
 				t.Errorf("%s: %v\n%s\nwant %s", name, err, text, want)
 			}
@@ -104,14 +109,34 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%v, %+v", err, r)
 	}
 
-	// Another plan would measure something else under the same name.
+	// A session that gets less far than one before leaves its answer as it is.
 	other := *r.Plan
 	other.Factors = dyno.Factors{{Name: "GOGC", Levels: []string{"100", "300"}}}
+	read := func() string {
+		var all []string
+		for _, name := range []string{"pair.json", store.AnswerFile, store.RecordFile} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(text))
+		}
+		return strings.Join(all, "\n")
+	}
+	before := read()
 	c := &Campaign{Stderr: io.Discard, Version: "test"}
-	if _, _, err := c.Ask(t.Context(), &pair{plan: &other}, r, dir, nil); err == nil || !strings.Contains(err.Error(), "has measured GOGC=100, GOGC=200, and would now measure GOGC=100, GOGC=300") {
+	if a, _, err := c.Ask(t.Context(), &pair{plan: r.Plan, other: &other}, r, dir, nil); a != nil || !errors.Is(err, ErrChanged) {
+		t.Errorf("%v, %v", a, err)
+	}
+	if after := read(); after != before {
+		t.Errorf("%s\nwas\n%s", after, before)
+	}
+
+	// Another plan would measure something else under the same name.
+	if _, _, err := c.Ask(t.Context(), &pair{plan: &other}, r, dir, nil); err == nil || !strings.Contains(err.Error(), "1-first has measured GOGC=100, GOGC=200, and would now measure GOGC=100, GOGC=300") {
 		t.Error(err)
 	}
-	if _, _, err := c.Ask(t.Context(), q, &store.Record{Question: "pair", Plan: plan}, dir, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if _, _, err := c.Ask(t.Context(), q, &store.Record{Question: "pair", Plan: plan}, dir, nil); err == nil || !strings.Contains(err.Error(), "has a campaign already (consider: dyno pair --resume ") {
 		t.Error(err)
 	}
 }

@@ -29,7 +29,7 @@ type Run struct {
 	Plan     *dyno.Experiment
 	Path     string      // of the run directory; "" stands for a new one below dyno-runs, and Create sets it
 	Look     bool        // a look at the service may choose what the plan leaves open of its load
-	Extended bool        // the plan of the directory that is gone on with has more blocks than it says
+	Extended bool        // the plan of the directory that is resumed has more blocks than it says
 	NotWorse bool        // the run goes on until a gate can judge what is worse
 	OTLP     otlp.Target // where live metrics go
 
@@ -40,11 +40,11 @@ type Run struct {
 	looked string // what was chosen of the load
 }
 
-// Measure builds the subjects, makes a run directory unless it goes on with one, and fills it. The directory is nil if no trial
+// Measure builds the subjects, makes a run directory unless one is resumed, and fills it. The directory is nil if no trial
 // was begun; else the caller closes it.
 func (c *Campaign) Measure(ctx context.Context, r *Run, resumed *store.Dir) (dir *store.Dir, err error) {
 	if resumed == nil { // found before a build
-		if err := store.Free(r.Path); err != nil {
+		if err := store.Free(r.Path, "--resume"); err != nil {
 			return nil, err
 		}
 	}
@@ -123,10 +123,18 @@ func (c *Campaign) Create(r *Run) (dir *store.Dir, err error) {
 			return nil, err
 		}
 	}
-	if dir, err = store.Create(r.Path, run); err != nil {
+	if c.record == nil || r.Path != c.record.Dir() { // where its record is
+		if err := store.Free(r.Path, ""); err != nil {
+			return nil, err
+		}
+	}
+	if dir, err = store.Make(r.Path, run, c.Secrets); err != nil {
 		return nil, err
 	}
-	return dir, copyCertificate(r.Plan, dir)
+	if err = copyCertificate(r.Plan, dir); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }
 
 // copyCertificate puts the certificate of the service, if there is one, into a new run directory.
@@ -148,21 +156,47 @@ func copyCertificate(e *dyno.Experiment, dir *store.Dir) error {
 
 // Fill runs the trials that a run directory lacks.
 func (c *Campaign) Fill(ctx context.Context, r *Run, dir *store.Dir) error {
-	c.NoteLosses(dir)
+	unkept := c.into(dir, nil)
 	hands, missing := c.hands, dir.Missing()
-	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
 	hands.Skip = func(n int) bool { return !slices.Contains(dir.Missing(), n) }
-	var failed [3]error
+	var failed [2]error
 	hands.Alone = func(why string) { failed[0] = dir.SetAlone(why) }
-	hands.Awake = func(since string) { failed[2] = dir.SetAwake(since) }
+	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
+	err := c.conduct(ctx, r, r.Plan.Planned()-len(missing), dir.Brief, dir.Add)
+	return errors.Join(err, failed[0], failed[1], unkept())
+}
+
+// into lets the results of trials go to a run directory, and keeps the CPUs awake if a session before did. told may be nil, and is told
+// of the latter. unkept is what could not be written of it, so far.
+func (c *Campaign) into(dir *store.Dir, told func(since string)) (unkept func() error) {
+	c.NoteLosses(dir)
+	var failed error
+	hands := c.hands
+	hands.Dir, hands.Keep = dir.TrialDir, dir.WriteRequests
+	hands.Awake = func(since string) {
+		if failed = dir.SetAwake(since); told != nil {
+			told(since)
+		}
+	}
 	if err := hands.Keeper.Resume(dir.Run.Awake); err != nil {
 		hands.Awake(fmt.Sprintf("%s; not since this session: %v", dir.Run.Awake, err))
 	} else if since := hands.Keeper.Since(); since != "" {
 		hands.Awake(since)
 	}
-	hands.Over = func(ended dyno.Ended) { failed[1] = dir.SetEnded(ended) }
-	err := c.conduct(ctx, r, r.Plan.Planned()-len(missing), dir.Brief, dir.Add)
-	return errors.Join(err, failed[0], failed[1], failed[2])
+	return func() error { return failed }
+}
+
+// Resumed is the plan with which a run directory is filled further: with its secrets, with launches as they were, and on its node.
+func (c *Campaign) Resumed(dir *store.Dir) (*dyno.Experiment, error) {
+	e := dir.Run.Plan
+	if e.Turn == 0 || dir.Run.Alone != "" { // so were its launches, also those of a version without turns
+		e.Alone = true
+	}
+	e, err := dir.Reveal(c.Secrets)
+	if err == nil {
+		Stay(e, dir.Brief())
+	}
+	return e, err
 }
 
 // NoteLosses says what of a directory could not be read.
@@ -172,15 +206,13 @@ func (c *Campaign) NoteLosses(dir *store.Dir) {
 	}
 }
 
-// MeasureOnly runs a plan and writes nothing. With an error, which may be the context's, the results are those so far.
+// MeasureOnly runs the plan of a campaign that is open, closes it, and writes nothing. With an error, which may be the context's, the
+// results are those so far.
 func (c *Campaign) MeasureOnly(ctx context.Context, r *Run) (results []*dyno.Result, err error) {
-	if err := c.Open(ctx, r.Plan); err != nil {
-		return nil, err
-	}
 	hands := c.hands
 	hands.Dir, hands.Awake = func(int) (string, error) { return "", nil }, nil
 	hands.Alone = func(string) { results = slices.DeleteFunc(results, (*dyno.Result).Beside) }
-	// An interrupted trial is shown, as it cannot be gone on with.
+	// An interrupted trial is shown, as it cannot be resumed.
 	hands.Interrupted = func(r *dyno.Result) {
 		if r.Latency != nil && r.Latency.Count() > 0 {
 			r.Err = ""

@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -13,7 +15,6 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/plan/how"
-	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/knee"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -26,49 +27,50 @@ type Search struct {
 	Problem    capacity.Problem
 	Negligible float64       // differences of settings that are the same
 	Path       string        // of the run directory; "" stands for a new one below dyno-runs
-	Record     *store.Record // what was asked; one that was read is gone on with
+	Record     *store.Record // what was asked; one that was read is resumed
 	Notes      []string
 
 	dir      *store.Dir
 	trials   int
-	left     map[string]int // trials by setting that an earlier session began, and no step has
+	left     map[string]int // numbers of trials that an earlier session began, by setting, unless a step has them
 	parts    capacity.Parts // of the window under way
 	searches []*capacity.Search
-	failed   int   // trials in a row
-	unkept   error // that the run does not say that loops kept the CPUs awake
+	failed   int // trials in a row
 }
 
-// Run searches, and writes capacity.json and the reports of the run. With an error, which may be the context's, the report has the
-// windows so far; it is nil if there are none.
+// Run searches, and writes the answer and the reports of the run. With an error, which may be the context's, the report has the
+// windows so far; it is nil if there are none, or fewer than in an earlier session, whose answer stays.
 func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
-	resumed := s.Record.Dir() != ""
-	if !resumed {
-		if err := store.Free(s.Path); err != nil {
-			return nil, err
-		}
+	path, leave, err := s.enter(s.Record, s.Path)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.Open(ctx, s.Plan); err != nil {
+	defer leave()
+	s.Path = path
+	if err := s.open(ctx, s.Plan); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if s.dir, err = s.directory(resumed); err != nil {
+	if err := s.keepRecord(ctx, s.Path, s.Plan); err != nil {
 		return nil, err
 	}
-	defer s.dir.Close()
-	s.hands.Dir, s.hands.Keep = s.dir.TrialDir, s.dir.WriteRequests
+	if s.dir, err = s.directory(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.dir.Close()) }()
+	unkept := s.into(s.dir, func(since string) {
+		s.Note("%s", how.KeptAwake(since))
+		s.Notes = append(s.Notes, how.KeptAwake(since))
+	})
 	s.parts.Objectives = s.Problem.Objectives
 	s.hands.Second = s.parts.Second
-	s.hands.Awake = func(since string) {
-		s.Note("%s", how.KeptAwake(since))
-		s.Notes, s.unkept = append(s.Notes, how.KeptAwake(since)), s.dir.SetAwake(since)
-	}
 	s.searches, err = capacity.Run(ctx, s.Problem, len(s.Settings), s.measure)
 	cut := err
-	err = errors.Join(err, s.unkept)
+	err = errors.Join(err, s.Close(), unkept()) // Close may say something of the loops, before the directory is closed
 	if !slices.ContainsFunc(s.searches, func(x *capacity.Search) bool { return len(x.Windows) > 0 }) {
-		if err == nil {
-			err = errors.New("no window was measured")
-		}
+		return nil, cmp.Or(err, errors.New("no window was measured"))
+	}
+	if err := s.lacks(err); err != nil {
 		return nil, err
 	}
 	r = &knee.Report{
@@ -76,30 +78,14 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 		Name: s.Plan.Name, Dyno: s.Version, Plan: store.Redacted(s.Record.Plan), Made: time.Now(), Dir: fromHere(s.dir.Path), Arrival: s.Plan.Load.Arrival,
 		Sessions: s.Plan.Load.Session(), Interrupted: cut != nil, Notes: s.Notes,
 	}
-	err = errors.Join(err, s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) }))
 	_, unread, unwritten := ReadAndWrite(s.dir)
-	return r, errors.Join(err, unread, unwritten, s.conclude(r, cut))
+	return r, s.conclude(r, errors.Join(err, unread, unwritten))
 }
 
-// directory opens the run directory.
-func (s *Search) directory(resumed bool) (dir *store.Dir, err error) {
-	if resumed {
-		if dir, err = store.Resume(s.Path); err != nil {
-			return nil, err
-		}
-		if _, err := dir.Reveal(s.Secrets); err != nil {
-			return nil, errors.Join(err, dir.Close())
-		}
-		s.trials, s.left = len(dir.Run.Plan.Settings), map[string]int{}
-		for i, setting := range dir.Run.Plan.Settings {
-			s.left[setting.String()] = i + 1
-		}
-		return dir, s.keepRecord(s.Record, s.Path)
-	}
-	if s.Path == "" {
-		if s.Path, err = store.NewPath(s.Plan.Name+"-capacity", time.Now()); err != nil {
-			return nil, err
-		}
+// directory makes the run directory, or opens that of an earlier session. The record, which is there first, says whose it is.
+func (s *Search) directory() (dir *store.Dir, err error) {
+	if _, err := os.Stat(filepath.Join(s.Path, "run.json")); s.known > 0 || err == nil {
+		return s.resumed()
 	}
 	first := *s.Plan
 	first.Factors, first.Settings = nil, []dyno.Setting{rated(s.Settings[0], s.Problem.From)}
@@ -107,7 +93,23 @@ func (s *Search) directory(resumed bool) (dir *store.Dir, err error) {
 		return nil, err
 	}
 	dir.Run.Plan.Settings = nil
-	return dir, s.keepRecord(s.Record, s.Path)
+	return dir, nil
+}
+
+// resumed opens the directory of an earlier session.
+func (s *Search) resumed() (*store.Dir, error) {
+	dir, err := store.Resume(s.Path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := dir.Reveal(s.Secrets); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	s.trials, s.left = len(dir.Run.Plan.Settings), map[string]int{}
+	for i, setting := range dir.Run.Plan.Settings {
+		s.left[setting.String()] = i + 1
+	}
+	return dir, nil
 }
 
 // rated is a setting with a rate.
@@ -129,7 +131,9 @@ func (s *Search) measure(ctx context.Context, i int, rate float64, length time.D
 		return w, 0, err
 	} else if step != nil {
 		delete(s.left, name)
-		err = json.Unmarshal(step.Seen, &w)
+		if err = json.Unmarshal(step.Seen, &w); err == nil {
+			s.answered++
+		}
 		return w, seconds(step.Took), err
 	}
 	if w, took, err = s.window(ctx, i, rate, length); err == nil {

@@ -2,10 +2,8 @@ package campaign
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +36,9 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 		return nil, 0, err
 	}
 	if done != nil {
-		f, err = readStep(path, s.Plan)
+		if f, err = c.readStep(path, s.Plan); err == nil {
+			c.answered++
+		}
 		return f, seconds(done.Took), err
 	}
 	most := ""
@@ -48,7 +48,7 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 	fmt.Fprintf(c.Stderr, "%s: %s%s\n", s.Name, layout.Count(len(s.Plan.Levels()), "setting"), most)
 	began := time.Now()
 	r := &Run{Plan: s.Plan, Path: path}
-	dir, err := c.stepDir(r)
+	dir, earlier, err := c.stepDir(r)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -64,7 +64,7 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 		err = fmt.Errorf("%s: the first trials failed: %s", s.Name, alike.Err)
 	}
 	f, unread, unwritten := ReadAndWrite(dir)
-	took = time.Since(began)
+	took = earlier + time.Since(began)
 	if unread != nil {
 		return nil, took, errors.Join(err, unread, unwritten)
 	}
@@ -77,29 +77,56 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 	return f, took, err
 }
 
-// stepDir makes the run directory of a step, or opens the one in which it was cut off.
-func (c *Campaign) stepDir(r *Run) (*store.Dir, error) {
-	if _, err := os.Stat(r.Path); err != nil {
-		return c.Create(r)
+// stepDir makes the run directory of a step, or opens the one in which it was cut off, with what is left of the step's time. earlier is how
+// long sessions before took.
+func (c *Campaign) stepDir(r *Run) (dir *store.Dir, earlier time.Duration, err error) {
+	if begun, err := store.Begun(r.Path); err != nil {
+		return nil, 0, err
+	} else if !begun {
+		dir, err := c.Create(r)
+		return dir, 0, err
 	}
-	dir, err := store.Resume(r.Path)
+	if dir, err = store.Resume(r.Path); err != nil {
+		return nil, 0, err
+	}
+	if err = c.sameSettings(dir, r.Plan); err == nil {
+		r.Plan, err = c.Resumed(dir)
+	}
 	if err != nil {
-		return nil, err
+		return nil, 0, errors.Join(err, dir.Close())
 	}
-	if err = sameSettings(dir, r.Plan); err == nil {
-		_, err = dir.Reveal(c.Secrets)
+	own, around := *r.Plan, aroundTrial+time.Duration(r.Plan.Load.Warmup)
+	if earlier = worked(dir.Run.Started, dir.Brief(), around); own.Within > 0 {
+		own.Within = max(own.Within-dyno.Duration(earlier), 1)
 	}
-	if err != nil {
-		return nil, errors.Join(err, dir.Close())
+	r.Plan = &own
+	return dir, earlier, nil
+}
+
+// aroundTrial is more than a launch and its end take, without the warm-up.
+const aroundTrial = 30 * time.Second
+
+// worked is how long sessions took for results, the first of which began at a time. Between two trials of one session there is less than around.
+func worked(began time.Time, rs []*dyno.Result, around time.Duration) (took time.Duration) {
+	rs = slices.SortedFunc(slices.Values(rs), func(a, b *dyno.Result) int { return a.Start.Compare(b.Start) })
+	for _, r := range rs {
+		end := r.Start.Add(r.Elapsed)
+		if !end.After(began) { // beside another
+			continue
+		}
+		if pause := r.Start.Sub(began); pause > around {
+			began = r.Start.Add(-around)
+		}
+		took, began = took+end.Sub(began), end
 	}
-	return dir, nil
+	return took
 }
 
 // readStep reads a step that an earlier session measured.
-func readStep(path string, e *dyno.Experiment) (*findings.Findings, error) {
+func (c *Campaign) readStep(path string, e *dyno.Experiment) (*findings.Findings, error) {
 	dir, err := store.Read(path)
 	if err == nil {
-		err = sameSettings(dir, e)
+		err = c.sameSettings(dir, e)
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +135,7 @@ func readStep(path string, e *dyno.Experiment) (*findings.Findings, error) {
 }
 
 // sameSettings is an error if an earlier session measured other settings.
-func sameSettings(dir *store.Dir, e *dyno.Experiment) error {
+func (c *Campaign) sameSettings(dir *store.Dir, e *dyno.Experiment) error {
 	var now []string
 	for _, s := range e.Levels() {
 		now = append(now, s.String())
@@ -116,43 +143,6 @@ func sameSettings(dir *store.Dir, e *dyno.Experiment) error {
 	if slices.Equal(now, dir.Run.Settings) {
 		return nil
 	}
-	return fmt.Errorf("%s has measured %s, and would now measure %s: dyno, the plan or the environment has changed (consider: begin anew)",
-		dir.Path, strings.Join(dir.Run.Settings, ", "), strings.Join(now, ", "))
+	return c.changed("%s has measured %s, and would now measure %s",
+		filepath.Base(dir.Path), strings.Join(dir.Run.Settings, ", "), strings.Join(now, ", "))
 }
-
-// keepRecord begins the record of a question in a directory. One that is gone on with has steps.
-func (c *Campaign) keepRecord(r *store.Record, dir string) error {
-	c.record, c.again, c.known = r, 0, len(r.Steps)
-	if r.Dir() != "" {
-		return nil
-	}
-	r.Dyno, r.Started, r.Command = c.Version, time.Now(), os.Args
-	return r.Create(dir)
-}
-
-// before is the step that an earlier session did at this point, nil if this is the first to do it.
-func (c *Campaign) before(name string) (*store.Step, error) {
-	if c.again == c.known {
-		return nil, nil
-	}
-	s := &c.record.Steps[c.again]
-	if c.again++; s.Name != name {
-		return nil, fmt.Errorf("go on in %s: its step %d was %s, and would now be %s: dyno, the plan or the environment has changed (consider: a new dyno %s)",
-			c.record.Dir(), c.again, s.Name, name, c.record.Question)
-	}
-	return s, nil
-}
-
-// did keeps a step that is done.
-func (c *Campaign) did(name string, took time.Duration, seen any) error {
-	s := store.Step{Name: name, Took: took.Seconds()}
-	if seen != nil {
-		var err error
-		if s.Seen, err = json.Marshal(seen); err != nil {
-			return err
-		}
-	}
-	return c.record.Add(s)
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

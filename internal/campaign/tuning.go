@@ -32,7 +32,7 @@ type Tuning struct {
 	Problem tune.Problem
 	PGO     bool          // today's stage takes the profile of --try pgo
 	Dir     string        // of the tuning; "" stands for a new one below dyno-runs
-	Record  *store.Record // what was asked; one that was read is gone on with
+	Record  *store.Record // what was asked; one that was read is resumed
 
 	block time.Duration // that a setting's part of a block took in the last stage
 	load  string        // of the last stage
@@ -40,26 +40,29 @@ type Tuning struct {
 	notes []string
 }
 
-// Run tunes, and writes tune.json and the patch. With an error, which may be the context's, the report has the complete stages; it is
-// nil if there are none.
+// Run tunes, and writes the answer and the patch. With an error, which may be the context's, the report has the complete stages; it is
+// nil if there are none, or fewer than in an earlier session, whose answer stays.
 func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
-	if t.Dir, err = placeFor(t.Record, t.Dir); err != nil {
+	dir, leave, err := t.enter(t.Record, t.Dir)
+	if err != nil {
 		return nil, err
 	}
+	defer leave()
+	t.Dir = dir
 	for i, x := range t.Problem.Try {
 		if x.Axis == "pgo" {
 			t.Problem.Try[i].Levels = tune.PGO(t.profilePath())
 		}
 	}
-	if err := t.Open(ctx, t.plan(tune.StageToday, []dyno.Setting{t.Problem.Today})); err != nil {
-		os.Remove(t.Dir) // if it is empty
+	today := t.plan(tune.StageToday, []dyno.Setting{t.Problem.Today})
+	if err := t.open(ctx, today); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	if err := t.buildExtras(ctx); err != nil { // before anything is measured
 		return nil, err
 	}
-	if err := t.keepRecord(t.Record, t.Dir); err != nil {
+	if err := t.keepRecord(ctx, t.Dir, today); err != nil {
 		return nil, err
 	}
 	o, err := tune.Run(ctx, t.Problem, tune.Hands{
@@ -75,7 +78,10 @@ func (t *Tuning) Run(ctx context.Context) (r *tuned.Report, err error) {
 	if r.Base == nil || r.Base.Trials == 0 || errors.As(err, new(*lab.OverriddenError)) {
 		return nil, err // which err says
 	}
-	return r, errors.Join(err, t.keep(r), t.conclude(r, err))
+	if err := t.lacks(err); err != nil {
+		return nil, err
+	}
+	return r, t.conclude(r, errors.Join(err, t.patch(r)))
 }
 
 func (t *Tuning) plan(s tune.Stage, settings []dyno.Setting) *dyno.Experiment {
@@ -173,8 +179,8 @@ func copyFile(to, from string) error {
 
 // predicted writes predictions down before anything of them is measured, and says what it chose.
 func (t *Tuning) predicted(s tune.Stage, o *tune.Outcome) error {
-	if _, err := os.Stat(filepath.Join(t.Dir, tuned.Dirs[s])); err == nil {
-		return nil // an earlier session did
+	if begun, err := store.Begun(filepath.Join(t.Dir, tuned.Dirs[s])); begun || err != nil {
+		return err // an earlier session did
 	}
 	r := t.report(o)
 	name := "predictions.json"
@@ -226,11 +232,10 @@ func (t *Tuning) cases() []tune.Case {
 	return tune.Cases(t.Common, live)
 }
 
-// keep writes tune.json and the patch.
-func (t *Tuning) keep(r *tuned.Report) error {
-	err := t.write("tune.json", func(w io.Writer) error { return report.JSON(w, r.Document()) })
+// patch writes the change that is recommended, or removes that of an earlier session.
+func (t *Tuning) patch(r *tuned.Report) (err error) {
 	if r.Best == nil {
-		return err
+		return os.RemoveAll(filepath.Join(t.Dir, "patch"))
 	}
 	for _, p := range tuned.Patches(r.Name, tuned.Changed(r.Problem.Today, r.Best.Setting), tuned.Reason(r)) {
 		err = errors.Join(err, t.write(filepath.Join("patch", p.File), func(w io.Writer) error {

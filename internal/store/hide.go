@@ -41,8 +41,8 @@ type hider struct {
 	short  []string          // names of values that are too short to be hidden
 }
 
-// hide returns nil if nothing is to be hidden. text is run.json.
-func hide(text []byte) *strings.Replacer {
+// hide returns nil if nothing is to be hidden. text is run.json, given are values that are known to be secret, by name.
+func hide(text []byte, given map[string]string) *strings.Replacer {
 	var run struct {
 		Plan    map[string]any `json:"plan"`
 		Command []any          `json:"command"`
@@ -51,6 +51,11 @@ func hide(text []byte) *strings.Replacer {
 		return nil // nor can it be read
 	}
 	h := hider{names: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if value := given[name]; len(value) >= shortest {
+			h.names[value] = name
+		}
+	}
 	h.find("", run.Plan)
 	h.find("", run.Command)
 	return h.replacer()
@@ -192,7 +197,7 @@ func Redacted(e *dyno.Experiment) *dyno.Experiment {
 	if err != nil {
 		return e
 	}
-	r := hide(text)
+	r := hide(text, nil)
 	if r == nil {
 		return e
 	}
@@ -224,18 +229,23 @@ func (d *Dir) Reveal(values map[string]string) (*dyno.Experiment, error) {
 	if len(values) == 0 {
 		return d.Run.Plan, nil
 	}
+	d.hidden = hiding(values)
+	e, err := revealed(filepath.Join(d.Path, runFile), d.Run.Plan, values)
+	if err == nil {
+		e.Shuffled = d.Run.Plan.Shuffled
+	}
+	return e, err
+}
+
+// hiding puts placeholders in place of values, which have names. A value that is too short stays.
+func hiding(values map[string]string) *strings.Replacer {
 	hidden := map[string]string{}
 	for name, value := range values {
 		if len(value) >= shortest {
 			hidden[value] = fmt.Sprintf(hiddenForm, name)
 		}
 	}
-	d.hidden = longestFirst(hidden)
-	e, err := revealed(filepath.Join(d.Path, runFile), d.Run.Plan, values)
-	if err == nil {
-		e.Shuffled = d.Run.Plan.Shuffled
-	}
-	return e, err
+	return longestFirst(hidden)
 }
 
 // revealed is the plan of a file with values, by name, in place of its placeholders.

@@ -19,24 +19,36 @@ import (
 // has the results open now, so pid is not a reused number. Holder takes no lock: it
 // does not disturb a dyno that starts meanwhile.
 func Holder(path string) (pid int, held bool, err error) {
-	fail := func(err error) (int, bool, error) {
-		return 0, false, fmt.Errorf("find the writer of %s: %w", path, err)
+	pid, held, err = holder(filepath.Join(path, resultsFile), fs.FileMode.IsRegular)
+	if err != nil {
+		err = fmt.Errorf("find the writer of %s: %w", path, err)
 	}
+	return pid, held, err
+}
+
+// Claimed reports whether a dyno has claimed the directory of a campaign.
+func Claimed(dir string) bool {
+	_, held, err := holder(dir, fs.FileMode.IsDir)
+	return err == nil && held
+}
+
+// holder is the process that has locked what is at path, which has to be of a kind.
+func holder(path string, kind func(fs.FileMode) bool) (pid int, held bool, err error) {
 	// A process that writes to the target of a link is not a dyno, and must not be stopped.
-	results, err := os.Lstat(filepath.Join(path, resultsFile))
+	what, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
 	if err != nil {
-		return fail(err)
+		return 0, false, err
 	}
-	file, ok := results.Sys().(*syscall.Stat_t)
-	if !results.Mode().IsRegular() || !ok {
-		return fail(fmt.Errorf("%s is not a file", resultsFile))
+	file, ok := what.Sys().(*syscall.Stat_t)
+	if !kind(what.Mode()) || !ok {
+		return 0, false, fmt.Errorf("%s is not a file", filepath.Base(path))
 	}
 	locks, err := os.Open("/proc/locks")
 	if err != nil {
-		return fail(err)
+		return 0, false, err
 	}
 	defer locks.Close()
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
@@ -44,7 +56,7 @@ func Holder(path string) (pid int, held bool, err error) {
 		if !ok || l.inode != file.Ino {
 			continue
 		}
-		if l.pid > 0 && opened(l.pid, results) {
+		if l.pid > 0 && opened(l.pid, what) {
 			return l.pid, true, nil
 		}
 		// The device of the lock is not always that of the file (btrfs), so that it

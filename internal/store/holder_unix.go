@@ -17,14 +17,28 @@ import (
 // microseconds to know, shared, so that two that ask do not mislead each other; a
 // dyno that starts just then is refused.
 func Holder(path string) (pid int, held bool, err error) {
+	held, err = locked(filepath.Join(path, resultsFile))
+	if err != nil {
+		err = fmt.Errorf("find the writer of %s: %w", path, err)
+	}
+	return 0, held, err
+}
+
+// Claimed reports whether a dyno has claimed the directory of a campaign.
+func Claimed(dir string) bool {
+	held, err := locked(dir)
+	return err == nil && held
+}
+
+func locked(path string) (bool, error) {
 	// Neither through a link nor waiting for who writes to a pipe.
-	f, err := os.OpenFile(filepath.Join(path, resultsFile), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("find the writer of %s: %w", path, err)
+		return false, err
 	}
 	defer f.Close()
-	return 0, unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK, nil
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -18,6 +19,9 @@ import (
 
 // RecordFile is the file of a campaign's directory that says what was asked, and how far it is.
 const RecordFile = "campaign.json"
+
+// AnswerFile is the page with the answer, in the directory of a campaign.
+const AnswerFile = "answer.html"
 
 const recordSchema = 1
 
@@ -29,12 +33,15 @@ type Record struct {
 	Command  []string            `json:"command,omitempty"` // as typed
 	Question string              `json:"question"`          // the subcommand, such as tune
 	Flags    map[string][]string `json:"flags,omitempty"`   // of the question alone, as given
-	Plan     *dyno.Experiment    `json:"plan"`              // as asked
+	Typed    []string            `json:"typed,omitzero"`    // flags that were typed, those of the plan too; others come from the environment. Nil: a dyno of before, which does not say it
+	Plan     *dyno.Experiment    `json:"plan"`              // as asked; one that was read has placeholders for secrets
+	Sum      string              `json:"sum,omitempty"`     // of the baseline's executable, as in results.jsonl; "" if it is not known
 	Steps    []Step              `json:"steps,omitempty"`   // that are done, in order
 	Answer   string              `json:"answer,omitempty"`  // in a sentence, so far
 	Done     bool                `json:"done,omitempty"`    // it is the last
 
-	dir string
+	dir   string
+	given map[string]string // to Reveal
 }
 
 // A Step is a part of a campaign that is done.
@@ -65,6 +72,14 @@ func (r *Record) Conclude(answer string, done bool) error {
 	return r.write()
 }
 
+// WasTyped reports whether a flag was typed when the campaign began.
+func (r *Record) WasTyped(name string) bool {
+	if r.Typed == nil {
+		return r.Flags[name] != nil
+	}
+	return slices.Contains(r.Typed, name)
+}
+
 // Dir is the directory of the campaign.
 func (r *Record) Dir() string { return r.dir }
 
@@ -78,7 +93,7 @@ func (r *Record) write() error {
 		return err
 	}
 	text := b.Bytes()
-	if h := hide(text); h != nil {
+	if h := hide(text, r.given); h != nil {
 		text = replaced(text, h)
 	}
 	path := filepath.Join(r.dir, RecordFile)
@@ -100,25 +115,95 @@ func ReadRecord(dir, question string) (*Record, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	switch {
-	case r.Schema != recordSchema:
-		return nil, fmt.Errorf("%s has schema %d, but this dyno knows %d (consider: the dyno that wrote it, %s)", file, r.Schema, recordSchema, r.Dyno)
-	case r.Question != question:
+	err := CheckRecord(file, r.Schema, r.Dyno)
+	if err != nil {
+		return nil, err
+	}
+	if r.Question != question {
 		return nil, fmt.Errorf("%s is of dyno %s (consider: dyno %[2]s --resume %[3]s)", file, r.Question, dir)
 	}
-	var err error
 	r.Record.Plan, err = plan.Parse(file, r.Plan)
 	r.Record.dir = dir
 	return &r.Record, err
 }
 
+// CheckRecord returns an error if a campaign.json has a schema that this dyno cannot read; version is that of the dyno that wrote it.
+func CheckRecord(file string, found int, version string) error {
+	if found != recordSchema {
+		return fmt.Errorf("%s has schema %d, but this dyno knows %d (consider: the dyno that wrote it, %s)", file, found, recordSchema, version)
+	}
+	return nil
+}
+
+// CampaignOf returns the directory of the campaign that the run at path is of, which is path itself or the one around it, and the arguments of
+// dyno that resume it. Both are "" if the run is of no campaign.
+func CampaignOf(path string) (dir, resume string) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", ""
+	}
+	for _, dir := range []string{path, filepath.Dir(abs)} {
+		if question := questionOf(dir); question != "" {
+			return dir, question + " --resume " + dir
+		}
+	}
+	return "", ""
+}
+
+// questionOf is the question of the campaign in a directory; "" if there is none.
+func questionOf(dir string) string {
+	var r struct{ Question string }
+	if safe.ReadJSON(filepath.Join(dir, RecordFile), &r) != nil {
+		return ""
+	}
+	return r.Question
+}
+
+// Claim takes the directory of a campaign for this process, until leave is called, and makes it if there is none. It reads again what another
+// process has done since the record was read. leave removes the directory if the record was not created.
+func (r *Record) Claim(dir string) (leave func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of a campaign: %w", err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err = lock(f); !errors.Is(err, ErrLocked) { // some file systems cannot lock a directory
+		err = r.refresh()
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("directory %s: %w", dir, err)
+	}
+	return func() {
+		f.Close()
+		if r.dir == "" {
+			os.Remove(dir) // if it is empty
+		}
+	}, nil
+}
+
+// refresh reads again what sessions change.
+func (r *Record) refresh() error {
+	if r.dir == "" {
+		return nil
+	}
+	now, err := ReadRecord(r.dir, r.Question)
+	if err == nil {
+		r.Steps, r.Answer, r.Done = now.Steps, now.Answer, now.Done
+	}
+	return err
+}
+
 // Hidden are the names of the values that the plan has placeholders for.
 func (r *Record) Hidden() []string { return placeholders(r.Plan) }
 
-// Reveal puts values, by name, in place of the plan's placeholders. They stay hidden in the file.
-func (r *Record) Reveal(values map[string]string) (err error) {
-	if len(values) > 0 {
-		r.Plan, err = revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
+// Reveal returns the plan with values, by name, in place of its placeholders. They stay hidden in the file.
+func (r *Record) Reveal(values map[string]string) (*dyno.Experiment, error) {
+	if len(values) == 0 {
+		return r.Plan, nil
 	}
-	return err
+	r.given = values
+	return revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
 }

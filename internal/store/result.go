@@ -70,11 +70,14 @@ func (d *Dir) Add(r *dyno.Result) error {
 			d.done[r.Trial.N] = d.shown(r) // to be shown
 			return lost
 		}
-		cure := "run --resume"
+		cure := "run --resume " + d.Path
 		if d.Run.Plan.Bench != nil { // which cannot be resumed
-			cure = "report"
+			cure = "report " + d.Path
 		}
-		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s %s)", r.Trial.N, err, cure, d.Path)
+		if _, resume := CampaignOf(d.Path); resume != "" {
+			cure = resume
+		}
+		return fmt.Errorf("store the result of trial %d: %w (the trials before it are safe; consider: dyno %s)", r.Trial.N, err, cure)
 	}
 	d.done[r.Trial.N] = d.shown(r)
 	return lost

@@ -114,13 +114,21 @@ type Dir struct {
 	unproven error             // why run.json was not written by this user's dyno, nil if it was
 }
 
-// Free is why nothing can be created at path, which must be missing or empty, or nil. An empty path is free.
-func Free(path string) error {
+// Free is why nothing can be created at path, which must be missing or empty, or nil. An empty path is free. resume is what resumes a run that is
+// there, such as "--resume"; "" if nothing does.
+func Free(path, resume string) error {
 	if path == "" {
 		return nil
 	}
+	if question := questionOf(path); question != "" {
+		return fmt.Errorf("directory %s has a campaign already (consider: dyno %s --resume %[1]s, or another --out)", path, question)
+	}
 	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
-		return fmt.Errorf("run directory %s: %w (consider: --resume %s, or another --out)", path, ErrExists, path)
+		cure := ""
+		if resume != "" {
+			cure = resume + " " + path + ", or "
+		}
+		return fmt.Errorf("run directory %s: %w (consider: %sanother --out)", path, ErrExists, cure)
 	}
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return fmt.Errorf("directory %s is not empty (consider: another --out)", path)
@@ -130,15 +138,32 @@ func Free(path string) error {
 
 // Create makes a run directory at path, which must be free, and writes run.json.
 func Create(path string, run Run) (*Dir, error) {
-	if err := Free(path); err != nil {
+	if err := Free(path, ""); err != nil {
 		return nil, err
 	}
+	return Make(path, run, nil)
+}
+
+// Begun reports whether there is a run at path. It removes what a Create that was cut off has left there.
+func Begun(path string) (bool, error) {
+	_, err := os.Stat(filepath.Join(path, runFile))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err == nil, err
+	}
+	if info, err := os.Stat(filepath.Join(path, resultsFile)); err == nil && info.Size() > 0 {
+		return false, fmt.Errorf("%s has results, but no %s", path, runFile)
+	}
+	return false, os.RemoveAll(path)
+}
+
+// Make is Create where other files may be. secrets are values of the plan, by name, that are hidden whatever they look like.
+func Make(path string, run Run, secrets map[string]string) (*Dir, error) {
 	if err := os.MkdirAll(filepath.Join(path, trialsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
 	d := &Dir{Path: path, Run: run, done: map[int]*dyno.Result{}}
 	d.Run.Schema = schema
-	if err := d.hide(); err != nil {
+	if err := d.hide(secrets); err != nil {
 		return nil, err
 	}
 	if err := d.openResults(); err != nil {
@@ -151,12 +176,12 @@ func Create(path string, run Run) (*Dir, error) {
 }
 
 // hide replaces what looks like a credential in Run, from which all reports are made.
-func (d *Dir) hide() error {
+func (d *Dir) hide(secrets map[string]string) error {
 	text, err := runText(&d.Run)
 	if err != nil {
 		return err
 	}
-	if d.hidden = hide(text); d.hidden != nil {
+	if d.hidden = hide(text, secrets); d.hidden != nil {
 		d.Run, err = parseRun(filepath.Join(d.Path, runFile), replaced(text, d.hidden))
 	}
 	return err

@@ -44,11 +44,11 @@ func TestEnvelope(t *testing.T) {
 	plan := &dyno.Experiment{Name: "svc", Subject: dyno.Subject{Package: "./svc"}}
 	h := answer.Head{Dyno: "v1", Plan: plan, Made: time.Unix(1e9, 0).UTC(), Interrupted: true}
 	today := dyno.Setting{{Factor: "GOGC", Value: "100"}}
-	objective, err := dyno.ParseObjective("p99 < 30ms")
+	objective, err := capacity.ParseObjective("p99 < 30ms")
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem := capacity.Problem{Objectives: []dyno.Objective{objective}}
+	problem := capacity.Problem{Objectives: []capacity.Objective{objective}}
 	forecast := &predict.Forecast{
 		Source: predict.Source{Name: "svc", Per: predict.Request, Plan: plan, Notes: []predict.Note{{Kind: predict.NoMemory}}},
 		Rows:   []predict.Row{{Prediction: gcmodel.Prediction{Setting: gcmodel.Setting{GOGC: 100}}}},

@@ -20,7 +20,7 @@ const (
 	leastShown    = 0.05 // of the greatest change
 )
 
-// readWhys reads what profiles tell of benchmarks that changed; errors are warnings.
+// readWhys reads the profiles of benchmarks that changed. Errors become warnings.
 func (f *Findings) readWhys() {
 	t := f.Table
 	warn := func(err error) { t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: err}) }

@@ -38,7 +38,7 @@ const (
 	nearFloor = 2 << 30 // bytes above it
 )
 
-// reserve is how many of a total of bytes stay free.
+// reserve returns the number of bytes of a total that have to stay free.
 func reserve(total float64) float64 {
 	return max(total/20, min(256<<20, total/8))
 }

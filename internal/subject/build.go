@@ -119,8 +119,8 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	return b.build(ctx, s)
 }
 
-// Check finds the mistakes that Build would, but for those of the compiler: before the first of
-// several subjects is compiled, all of them can be checked.
+// Check finds the mistakes that Build would find before it compiles. So all subjects can be checked before
+// the first is compiled.
 func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -201,8 +201,7 @@ func size(bytes float64) string {
 	return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
 }
 
-// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where
-// unknown.
+// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where unknown.
 func Describe() (kernel, cpu string, memory int64) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	kernel = strings.TrimSpace(string(release))

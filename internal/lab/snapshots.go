@@ -22,8 +22,7 @@ type Inspector interface {
 	Close()
 }
 
-// snapshots tells where a subject's memory is before and after the window. A failure here is a
-// warning.
+// snapshots tells where a subject's memory is before and after the window. A failure here is a warning.
 type snapshots struct {
 	measured
 	trial   *trial

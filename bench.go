@@ -1,10 +1,6 @@
 package dyno
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "cmp"
 
 // A Bench says which benchmarks of Go test packages are compared, instead of a load.
 //
@@ -95,38 +91,4 @@ func (b Bench) Resolved() Bench {
 		b.Error = fraction(DefaultBenchError)
 	}
 	return b
-}
-
-// benchFactors are the factors of a Bench beside environment variables, which
-// hold for the build too.
-var benchFactors = []string{"go", "rev", "build", BenchFactor}
-
-func (e *Experiment) checkBench() *PlanError {
-	b := e.Bench
-	for _, p := range b.Packages {
-		if p == "" || strings.HasPrefix(p, "-") {
-			return PlanErrorf("bad package %q", p).of("bench", "packages")
-		}
-	}
-	chance := *b.Resolved().Error
-	if err := cmp.Or(
-		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
-		e.checkFactors(),
-	); err != nil {
-		return err
-	}
-	for _, s := range e.Levels() {
-		for _, l := range s {
-			if !slices.Contains(benchFactors, l.Factor) && !envName.MatchString(l.Factor) {
-				return PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).of("vary", l.Factor)
-			}
-			if l.Factor == BenchFactor && strings.Trim(l.Value, "/*") == "" {
-				return PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).of("vary", l.Factor)
-			}
-		}
-		if _, err := e.trial(s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

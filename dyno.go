@@ -5,13 +5,14 @@
 // to repeat. [Experiment.Trials] lists its trials in order; a [Trial] is one launch of the subject under one
 // [Setting]. A [Result] is what one trial measured. [Metrics] lists what can be measured.
 //
-// The JSON of an Experiment has the keys of a dyno.yaml, so that a program can write plans for dyno run -f.
+// The package owns what a plan means (package plan reads it, plan/check judges it) and the names of [Metrics].
 package dyno
 
 import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -139,14 +140,6 @@ func (s *Subject) InPod() bool { return s.Image != "" || s.Deployment != "" }
 
 // Source reports whether the subject is built from source.
 func (s *Subject) Source() bool { return s.Package != "" || s.Module != "" }
-
-// injectCure is what would put the injected probe into the subject.
-func (s *Subject) injectCure() string {
-	if s.Source() {
-		return "inject: true"
-	}
-	return "a subject that is built from source"
-}
 
 // String names the subject as the user did.
 func (s *Subject) String() string {
@@ -335,7 +328,7 @@ func (e Experiment) Resolved() Experiment {
 		e.Repeats = DefaultRepeats
 	}
 	if _, beside := e.WhyAlone(); beside {
-		e.Turn = e.turn()
+		e.Turn = e.EachTurn()
 	}
 	if e.Negligible == nil {
 		e.Negligible = fraction(DefaultNegligible)
@@ -355,17 +348,18 @@ func (e Experiment) Resolved() Experiment {
 		e.Load.Duration = e.sliced()
 	}
 	// What the levels decide is resolved in each trial.
-	schedule := e.varies("load.rate") || e.varies("load.speed")
+	schedule := e.Varies("load.rate") || e.Varies("load.speed")
 	if schedule {
 		e.Load.Duration = given.Duration
 	}
-	if schedule || e.varies("load.concurrency") {
+	if schedule || e.Varies("load.concurrency") {
 		e.Load.Concurrency, e.Load.MaxInFlight = given.Concurrency, given.MaxInFlight
 	}
 	return e
 }
 
-func (e *Experiment) varies(factor string) bool {
+// Varies reports whether a factor is varied.
+func (e *Experiment) Varies(factor string) bool {
 	return slices.ContainsFunc(e.Levels(), func(s Setting) bool {
 		return slices.ContainsFunc(s, func(l Level) bool { return l.Factor == factor })
 	})
@@ -457,6 +451,40 @@ func (s *Step) Verb() string {
 		return "POST"
 	}
 	return "GET"
+}
+
+// Requests yields the steps that are requests, of parallel lists too.
+func (c *Client) Requests() iter.Seq[*Step] {
+	return func(yield func(*Step) bool) {
+		for _, steps := range [][]Step{c.Setup, c.Loop, c.Teardown} {
+			for i := range steps {
+				for _, s := range steps[i].Requests() {
+					if !yield(s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Requests are the step itself or its parallel steps; a rest has none.
+func (s *Step) Requests() []*Step {
+	if s.Sleep != (Sleep{}) {
+		return nil
+	}
+	if len(s.Parallel.Steps) == 0 {
+		return []*Step{s}
+	}
+	var list []*Step
+	for i := range s.Parallel.Steps {
+		list = append(list, &s.Parallel.Steps[i])
+	}
+	return list
+}
+
+func (s *Step) single() bool {
+	return s.Sleep == Sleep{} && s.Parallel.Times == 0 && len(s.Parallel.Steps) == 0
 }
 
 // Probes says what a trial observes, and how often.

@@ -1,7 +1,6 @@
 package dyno
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -35,51 +34,10 @@ const (
 	ByTrace       = "gctrace"     // of the trace: GOMAXPROCS exactly, GOGC by the goals of collections
 )
 
-// has says what is in force instead.
-func (o *Override) has() string {
-	last := o.InForce[len(o.InForce)-1]
-	has := last + " is in force"
-	switch {
-	case o.By == ByTrace && o.Name == "GOGC":
-		has = "the goals of collections are those of about " + last
-	case len(o.InForce) > 1:
-		other := slices.DeleteFunc(slices.Clone(o.InForce), func(v string) bool { return same(o.Name, o.Asked, v) })
-		has = "it changed while the subject ran, such as to " + other[len(other)-1]
-	case o.By == ByEnvironment:
-		has = "the process that answers was started with " + last
-	}
-	var places []string
-	for _, p := range o.Places {
-		places = append(places, fmt.Sprintf("%s, %s:%d", p.What, p.File, p.Line))
-	}
-	if places != nil {
-		has += " (" + strings.Join(places, "; or ") + ")"
-	}
-	return has
-}
-
-// SayOverridden says a line of each setting that did not take effect, those together that have the same instead.
-func SayOverridden(os []Override) (lines []string) {
-	asked, says, order := map[string][]string{}, map[string]string{}, []string{}
-	for i := range os {
-		o := &os[i]
-		what, has := o.Name+"="+o.Asked, o.has()
-		key := o.Name + has
-		if len(o.InForce) > 1 { // to another value in each launch
-			key = fmt.Sprint(o.Name, o.Places)
-		}
-		if says[key] == "" {
-			order, says[key] = append(order, key), has
-		}
-		if !slices.Contains(asked[key], what) {
-			asked[key] = append(asked[key], what)
-		}
-	}
-	for _, key := range order {
-		slices.Sort(asked[key])
-		lines = append(lines, fmt.Sprintf("%s did not take effect: %s", strings.Join(asked[key], " and "), says[key]))
-	}
-	return lines
+// Other is the last value in force that the runtime does not take for the one that was asked for.
+func (o *Override) Other() string {
+	other := slices.DeleteFunc(slices.Clone(o.InForce), func(v string) bool { return same(o.Name, o.Asked, v) })
+	return other[len(other)-1]
 }
 
 // Seen is what was seen of the settings of a runtime, one observation after the other.
@@ -129,7 +87,7 @@ func (t *Trial) Asked() (s Setting) {
 		for arg, v := range t.Subject.Arg {
 			value = strings.ReplaceAll(value, "{{.arg."+arg+"}}", v)
 		}
-		if l := (Level{name, value}); value != "" && value[0] != '+' && runtimeTakes(l) {
+		if l := (Level{name, value}); value != "" && value[0] != '+' && RuntimeTakes(l) {
 			s = append(s, l)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 func setting(pairs ...string) (s dyno.Setting) {
@@ -68,28 +69,10 @@ func TestOverriddenOverTime(t *testing.T) {
 		{[]dyno.Seen{seen(dyno.ByRuntime), seen(dyno.ByEnvironment, "75")}, "GOGC=400 did not take effect: the process that answers was started with 75"},
 		{[]dyno.Seen{{By: dyno.ByRuntime, Settings: []dyno.Setting{setting("GOMAXPROCS", "2")}}, seen(dyno.ByTrace, "75")}, "GOGC=400 did not take effect: the goals of collections are those of about 75"},
 	} {
-		got := dyno.SayOverridden(dyno.Overridden(setting("GOGC", "400"), c.seen...))
+		got := how.Overridden(dyno.Overridden(setting("GOGC", "400"), c.seen...))
 		if c.want == "" && got != nil || c.want != "" && !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%v: got %q, want %q", c.seen, got, c.want)
 		}
-	}
-}
-
-// Settings that have the same instead share a line.
-func TestSayOverridden(t *testing.T) {
-	at := []dyno.Setter{{What: "debug.SetGCPercent", File: "main.go", Line: 17}, {What: "GOGC=75", File: "tune.go", Line: 3}}
-	got := dyno.SayOverridden([]dyno.Override{
-		{Name: "GOGC", Asked: "400", InForce: []string{"75"}, By: dyno.ByRuntime, Places: at},
-		{Name: "GOGC", Asked: "100", InForce: []string{"75"}, By: dyno.ByRuntime, Places: at},
-		{Name: "GOGC", Asked: "100", InForce: []string{"75"}, By: dyno.ByRuntime, Places: at},
-		{Name: "GOMAXPROCS", Asked: "4", InForce: []string{"2"}, By: dyno.ByTrace},
-	})
-	want := []string{
-		"GOGC=100 and GOGC=400 did not take effect: 75 is in force (debug.SetGCPercent, main.go:17; or GOGC=75, tune.go:3)",
-		"GOMAXPROCS=4 did not take effect: 2 is in force",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -1,11 +1,6 @@
 package dyno
 
-import (
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A GRPC is one method that a load calls, unary or server-streaming. Its messages are known from the
 // service, by server reflection, or from Descriptors.
@@ -27,46 +22,4 @@ func (g *GRPC) Path() string {
 		m = m[:i] + "/" + m[i+1:]
 	}
 	return m
-}
-
-func (g *GRPC) uses(arg string) bool {
-	return slices.ContainsFunc(slices.AppendSeq(slices.Clone(g.Data), maps.Values(g.Metadata)), func(s string) bool { return usesArg(s, arg) })
-}
-
-var (
-	grpcMethod = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
-	// As in grpc-go's package metadata; what begins with grpc- is gRPC's own.
-	grpcKey = regexp.MustCompile(`^[0-9A-Za-z_.-]+$`)
-)
-
-func (l *Load) checkGRPC() *PlanError {
-	g := l.GRPC
-	if g == nil {
-		return nil
-	}
-	for _, key := range []struct {
-		name  string
-		given bool
-	}{
-		{"program", l.Program != ""}, {"client", given(l.Client) != ""}, {"targets", l.Targets != ""}, {"replay", l.Replay != ""}, {"data", len(l.Data) > 0}, {"http", l.HTTP != ""},
-		{"connect_timeout", l.ConnectTimeout > 0}, {"read_timeout", l.ReadTimeout > 0},
-	} {
-		if key.given {
-			return PlanErrorf("load has grpc and %s (want one: %[1]s is no part of a call by gRPC)", key.name).of("load", key.name)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
-		if lower := strings.ToLower(key); !grpcKey.MatchString(key) || strings.HasPrefix(lower, "grpc-") || slices.Contains([]string{"content-type", "te", "user-agent"}, lower) {
-			return PlanErrorf("bad name %q of metadata (want letters, digits, _, . and -; content-type, te, user-agent and grpc- are gRPC's own)", key).of("load", "grpc", "metadata", key)
-		}
-	}
-	switch {
-	case g.Method == "":
-		return PlanErrorf("load grpc has no method (want for example method: helloworld.Greeter/SayHello)").of("load", "grpc")
-	case !grpcMethod.MatchString(g.Path()):
-		return PlanErrorf("bad method %q (want for example helloworld.Greeter/SayHello)", g.Method).of("load", "grpc", "method")
-	case len(g.Data) > 0 && g.DataFile != "":
-		return PlanErrorf("load grpc has data and data_file (want one)").of("load", "grpc", "data_file")
-	}
-	return nil
 }

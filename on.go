@@ -3,9 +3,7 @@ package dyno
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,17 +60,6 @@ func (o On) places() int {
 	return 1
 }
 
-// elsewhere reports whether an agent is on another machine, as far as its address says.
-func (o On) elsewhere() bool {
-	return slices.ContainsFunc(o.Agents, func(addr string) bool { return !local("http://" + addr) })
-}
-
-// local reports whether a URL is of the machine that asks.
-func local(u string) bool {
-	p, err := url.Parse(u)
-	return err == nil && (p.Hostname() == "localhost" || p.Host == SocketHost || net.ParseIP(p.Hostname()).IsLoopback())
-}
-
 // SocketHost is the host of an address at a unix socket, as in nginx: http://unix:/run/x.sock.
 const SocketHost = "unix:"
 
@@ -98,75 +85,7 @@ func Service(u *url.URL) (service *url.URL, target string) {
 	return service, target
 }
 
-// Bounds of a plan away from this machine.
-const (
-	mostAgents = 1000
-	mostNodes  = 100
-)
-
-func (e *Experiment) checkOn() *PlanError {
-	o, s := e.On, &e.Subject
-	inPod := s.InPod()
-	if !o.Away() {
-		return wrong(inPod, "subject", "%s runs in Kubernetes (want on: {kubernetes: {…}}, or --on kubernetes)", s)
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	return cmp.Or(
-		wrong(e.Bench != nil, "on", "benchmarks run on this machine only (consider: no on)"),
-		wrong(e.Slice > 0, "slice", "slices need the subject on this machine (consider: no on)"),
-		wrong(e.Load.Command != "", "load command", "a load command runs on this machine only (consider: dyno's own load)"),
-		wrong(e.Load.None, "load none", "on needs a load for its agents to send (consider: dyno watch on the machine itself)"),
-		wrong(o.Kubernetes != nil && !inPod, "subject", "in Kubernetes the subject is an image or a deployment, not %s (consider: dyno image makes an image of a main package; then subject: {image: NAME})", s),
-		wrong(o.Kubernetes == nil && s.URL != "" && o.elsewhere() && local(s.URL), "subject url", "%s is another service on each agent's machine (want this machine's own address)", s.URL),
-		wrong(o.Kubernetes == nil && inPod, "subject", "%s runs in Kubernetes (want on: {kubernetes: {…}} without agents)", s),
-		wrong(o.Kubernetes != nil && e.unlimited() != "", "vary GOGC", "%s without a memory limit can take all memory of a node (want limits: {memory: …}, or GOMEMLIMIT)", e.unlimited()),
-		wrong(o.Kubernetes != nil && len(s.Files) > 0, "subject files", "files are not supported in Kubernetes (consider: a ConfigMap of the deployment)"),
-	)
-}
-
-// unlimited is a setting whose heap grows without end, "" if there is none.
-func (e *Experiment) unlimited() string {
-	for _, s := range e.Levels() {
-		t, err := e.trial(s)
-		env := t.Subject.Env
-		if err == nil && env["GOGC"] == "off" && t.Limits.Memory == 0 && (env["GOMEMLIMIT"] == "" || env["GOMEMLIMIT"] == "off") {
-			return s.String()
-		}
-	}
-	return ""
-}
-
-func (o *On) check() *PlanError {
-	if len(o.Agents) > 0 && o.Kubernetes != nil {
-		return PlanErrorf("on has agents and kubernetes (want one)").of("on")
-	}
-	for i, addr := range o.Agents {
-		host, port, err := net.SplitHostPort(addr)
-		switch {
-		case err != nil || host == "" || port == "":
-			return PlanErrorf("bad agent %q (want host:port, as dyno agent --listen has it)", addr).of("on", "agents")
-		case slices.Contains(o.Agents[:i], addr):
-			return PlanErrorf("agent %s is listed twice", addr).of("on", "agents")
-		}
-	}
-	if k := o.Kubernetes; k != nil {
-		return cmp.Or(
-			wrong(k.Agents < 0, "on kubernetes agents", "agents is %d (want a number from 1)", k.Agents),
-			wrong(k.Image == "", "on kubernetes", "no image of dyno for agents (want on: {kubernetes: {image: NAME}}; dyno image --agent makes one)"),
-			wrong(second(k.Nodes, func(n string) string { return n }) >= 0, "on kubernetes nodes", "a node is listed twice"),
-			wrong(len(k.Nodes) > mostNodes, "on kubernetes nodes", "%d nodes are too many (want at most %d)", len(k.Nodes), mostNodes),
-		)
-	}
-	return wrong(o.Senders() > mostAgents, "on", "%d agents are too many (want at most %d)", o.Senders(), mostAgents)
-}
-
 // LaunchedHere reports whether dyno launches the subject on this machine.
 func (e *Experiment) LaunchedHere() bool {
 	return e.On.Kubernetes == nil && e.Bench == nil && e.Subject.Launched()
-}
-
-func (e *Experiment) checkAwake() *PlanError {
-	return wrong(e.Awake != nil && *e.Awake && !e.LaunchedHere(), "awake", "the CPUs are kept awake for a subject that dyno launches on this machine (consider: awake: false)")
 }

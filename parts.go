@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // InOrder sorts trials in the order in which they are run: those that tell what two equal settings differ by come first.
@@ -46,7 +48,7 @@ func (e *Experiment) parts() []part {
 	if e.givesBack() {
 		ps = append(ps, part{purpose: ForMemory, blocks: 1})
 	}
-	if e.On.Away() && e.compares() {
+	if e.On.Away() && e.Compares() {
 		ps = append(ps, part{purpose: ForSame, blocks: e.On.places()})
 	}
 	for _, m := range e.More { // behind all others, whose numbers stay
@@ -88,15 +90,6 @@ const (
 	squareStream = 1 << 32 // and more: the order of a group of blocks
 	layoutStream = 1 << 33 // and more: the order of functions in a block
 )
-
-// Order says how trials are ordered, as a report does; "" where there is nothing to order, or for
-// runs of versions that said nothing.
-func (e *Experiment) Order() string {
-	if e.Seed == nil || e.Shuffled || len(e.Levels()) < 2 {
-		return ""
-	}
-	return fmt.Sprintf("order: random by seed %d, balanced", *e.Seed)
-}
 
 // order returns the order of n settings in a block, as their places.
 func (e *Experiment) order(n int) func(block int) []int {
@@ -150,3 +143,28 @@ func mirrored(rng *rand.Rand, n int) func(block int) []int {
 		return order
 	}
 }
+
+// More are blocks that were added to a run when its result was known, by dyno run --resume
+// --more: their numbers follow After.
+type More struct {
+	After  int // blocks that the result was of
+	Blocks int // that were added
+}
+
+// ParseMore reads "17+4", 4 blocks that were added after 17.
+func ParseMore(s string) (m More, err error) {
+	after, blocks, _ := strings.Cut(s, "+")
+	m.After, err = strconv.Atoi(after)
+	if err == nil {
+		m.Blocks, err = strconv.Atoi(blocks)
+	}
+	if err != nil || m.After < 1 || m.Blocks < 1 {
+		return m, fmt.Errorf("bad more %q (want for example 17+4: 4 blocks after 17)", s)
+	}
+	return m, nil
+}
+
+func (m More) String() string { return fmt.Sprintf("%d+%d", m.After, m.Blocks) }
+
+// MarshalText is read by ParseMore.
+func (m More) MarshalText() ([]byte, error) { return []byte(m.String()), nil }

@@ -1,13 +1,9 @@
 package dyno
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
-	"reflect"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,25 +86,6 @@ func (l *Load) replayed() string {
 	return s + fmt.Sprintf(", %d in %v", l.Recording.Requests, all)
 }
 
-var notWithReplay = []string{"rate", "arrival", "requests_per_client", "targets", "client", "data", "program", "args", "grpc"}
-
-func (l *Load) checkReplay() *PlanError {
-	if l.Replay == "" {
-		return cmp.Or(
-			wrong(l.Speed != 0, "load speed", "speed is that of a replay (want replay, too; consider: rate)"),
-			wrong(l.LogFormat != "", "load log_format", "log_format is that of a replay's lines (want replay, too)"),
-			wrong(l.ReplaySecrets, "load replay_secrets", "replay_secrets needs a replay"),
-		)
-	}
-	for key, field := range Keys(reflect.ValueOf(*l)) {
-		if slices.Contains(notWithReplay, key) && !field.IsZero() {
-			return PlanErrorf("load has replay and %s, but a recording has requests and times of its own (want one)", key).of("load", key)
-		}
-	}
-	r := cmp.Or(l.Recording, &Recording{Requests: l.Requests})
-	return wrong(l.Requests > r.Requests, "load requests", "%s has %d requests that can be sent, not %d", filepath.Base(l.Replay), r.Requests, l.Requests)
-}
-
 // Speed is how much faster than it was recorded a replay is.
 type Speed float64
 
@@ -123,10 +100,3 @@ func ParseSpeed(s string) (Speed, error) {
 	}
 	return Speed(v), nil
 }
-
-// secret matches the names of headers, variables, flags and parameters whose values are secret.
-var secret = regexp.MustCompile(`(?i)(?:^|[-_.])(?:authorization|cookie|password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|signature|sig|jwt)(?:$|[-_.])` +
-	`|(?:password|secret|token|apikey|accesskey|authorization)$`)
-
-// Secret reports whether a value looks secret by the name of its header, variable, flag or parameter.
-func Secret(name string) bool { return secret.MatchString(name) }

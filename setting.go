@@ -107,6 +107,12 @@ var (
 	goVersion = regexp.MustCompile(`^1\.\d+(\.\d+)?(rc\d+|beta\d+)?$`)
 )
 
+// IsName reports whether s can be the name of an environment variable, or of data.
+func IsName(s string) bool { return envName.MatchString(s) }
+
+// IsGoVersion reports whether s is a version of a Go toolchain, such as 1.25.5.
+func IsGoVersion(s string) bool { return goVersion.MatchString(s) }
+
 // runtimeVariables are those that a typing mistake would hide: the environment takes any name.
 var runtimeVariables = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOEXPERIMENT", "GOAMD64", "GOARM64", "GOFLAGS", "CGO_ENABLED"}
 
@@ -130,7 +136,7 @@ func ProgramReads(s, t Setting) (names []string) {
 		if v, _ := s.Get(l.Factor); v == l.Value {
 			continue
 		}
-		if slices.Contains(ofBuild, l.Factor) || slices.Contains(runtimeVariables, l.Factor) || !envName.MatchString(l.Factor) && !argName.MatchString(l.Factor) {
+		if slices.Contains(ofBuild, l.Factor) || slices.Contains(runtimeVariables, l.Factor) || !IsName(l.Factor) && !argName.MatchString(l.Factor) {
 			return nil
 		}
 		names = append(names, l.Factor)
@@ -145,7 +151,7 @@ func (t *Trial) apply(l Level) (err error) {
 	switch {
 	case l.Factor == "go":
 		v := strings.TrimPrefix(l.Value, "go")
-		if !goVersion.MatchString(v) {
+		if !IsGoVersion(v) {
 			return fmt.Errorf("bad Go version %q (want for example 1.25.5)", l.Value)
 		}
 		t.Subject.Go = v
@@ -177,7 +183,7 @@ func (t *Trial) apply(l Level) (err error) {
 		t.Limits.Memory, err = ParseSize(l.Value)
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
-	case envName.MatchString(l.Factor):
+	case IsName(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
 		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate, load.speed or load.concurrency)", l.Factor)
@@ -213,10 +219,10 @@ var (
 	quotedPart = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
 )
 
-// runtimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
+// RuntimeTakes reports whether the Go runtime takes the level. It ignores a malformed GOGC
 // or GOMAXPROCS, so that two levels would be one (readGOGC in runtime/mgcpacer.go,
 // schedinit in runtime/proc.go), and crashes on a malformed GOMEMLIMIT.
-func runtimeTakes(l Level) bool {
+func RuntimeTakes(l Level) bool {
 	v := l.Value
 	if v == "" {
 		return true
@@ -234,17 +240,6 @@ func runtimeTakes(l Level) bool {
 }
 
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
-
-func (e *Experiment) checkRelink() *PlanError {
-	if e.Relink == nil || !*e.Relink {
-		return nil
-	}
-	return cmp.Or(
-		wrong(!e.Subject.Source(), "relink", "relink needs a subject that dyno builds, not %s (consider: subject.package)", &e.Subject),
-		wrong(e.On.Kubernetes != nil, "relink", "relink needs a subject on this machine, not in a cluster (consider: relink: false)"),
-		wrong(e.Slice > 0, "relink", "slices are of one launch, which has one executable (consider: a run without slice)"),
-	)
-}
 
 // GatedBuild reports whether relink serves a gate: a change of source, toolchain or flags is to be judged, not where
 // the linker put the code.

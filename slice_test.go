@@ -2,7 +2,6 @@ package dyno_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 func sliced(factor string, levels ...string) *dyno.Experiment {
@@ -23,7 +24,7 @@ func sliced(factor string, levels ...string) *dyno.Experiment {
 // and a load that is long enough for all.
 func TestSlicesOrder(t *testing.T) {
 	e := sliced("GOGC", "100", "50", "off")
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		t.Fatal(err)
 	}
 	trials := e.Trials()
@@ -71,42 +72,12 @@ func TestSlicesResolved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := again.Slices(), "slices of 400ms of one process, with probes changed between them"; got != want || again.Check() != nil {
-		t.Errorf("%q, %v", got, again.Check())
+	if got, want := how.Slices(again), "slices of 400ms of one process, with probes changed between them"; got != want || check.Experiment(again) != nil {
+		t.Errorf("%q, %v", got, check.Experiment(again))
 	}
 	for i, trial := range again.Trials() {
 		if want := e.Trials()[i]; trial.Setting.String() != want.Setting.String() || trial.Load.Duration != want.Load.Duration || trial.Load.Duration != dyno.Duration(2800*time.Millisecond) {
 			t.Errorf("trial %+v, want %+v", trial, want)
-		}
-	}
-}
-
-func TestSlicesMistakes(t *testing.T) {
-	for want, change := range map[string]func(e *dyno.Experiment){
-		"too short":           func(e *dyno.Experiment) { e.Slice = 1 },
-		"one factor":          func(e *dyno.Experiment) { e.Factors[0].Name = "GODEBUG" },
-		"at least two levels": func(e *dyno.Experiment) { e.Factors[0].Levels = []string{"100"} },
-		"of one process": func(e *dyno.Experiment) {
-			e.Factors = append(e.Factors, dyno.Factor{Name: "GOMAXPROCS", Levels: []string{"1", "2"}})
-		},
-		"slices of one process have one factor":  func(e *dyno.Experiment) { e.Factors = nil },
-		"x.bin has none":                         func(e *dyno.Experiment) { e.Subject = dyno.Subject{Binary: "x.bin"} },
-		"x has none":                             func(e *dyno.Experiment) { e.Subject.NoInject = true },
-		"no profile":                             func(e *dyno.Experiment) { e.Profile = []string{"cpu"} },
-		"not a command":                          func(e *dyno.Experiment) { e.Load.Command = "wrk" },
-		"as long as the slices, 3m14s":           func(e *dyno.Experiment) { e.Load.Duration = 1e9 },
-		"requests and duration out":              func(e *dyno.Experiment) { e.Load.Requests = 5 },
-		"idle has no meaning":                    func(e *dyno.Experiment) { e.Load.Idle = 1 },
-		`bad level "" of GOGC`:                   func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "" },
-		`GOGC=x: the Go runtime does not accept`: func(e *dyno.Experiment) { e.Factors[0].Levels[1] = "x" },
-		`bad level "100" of probes`:              func(e *dyno.Experiment) { e.Factors[0].Name = "probes" },
-		"settings alone":                         func(e *dyno.Experiment) { e.Settings = []dyno.Setting{{{Factor: "GOGC", Value: "5"}}} },
-	} {
-		e := sliced("GOGC", "100", "50")
-		change(e)
-		var mistake *dyno.PlanError
-		if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) {
-			t.Errorf("want %q, got %v", want, err)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (t Threshold) Holds(x, limit float64) bool {
 // the service publishes.
 func (e *Experiment) MetricNames() []string {
 	var names []string
-	for s := range e.Load.Client.requests() {
+	for s := range e.Load.Client.Requests() {
 		for _, p := range Percentiles {
 			names = append(names, s.Label()+"-"+p.Metric)
 		}
@@ -260,30 +260,4 @@ func (e *Experiment) MetricNames() []string {
 		names = append(names, m, m+"_count", m+"_sum")
 	}
 	return names
-}
-
-// CheckThresholds finds a threshold of no metric, or a second one of a metric; others are as
-// of [Threshold.Of].
-func CheckThresholds(ts []Threshold, others []string) *PlanError {
-	for i, t := range ts {
-		at := []string{"thresholds", strconv.Itoa(i)}
-		if _, _, err := t.Of(others); err != nil {
-			return PlanErrorf("%v", err).of(at...)
-		}
-		if slices.Contains(ts[:i], t) {
-			return PlanErrorf("threshold %q is given twice", t).of(at...)
-		}
-	}
-	return nil
-}
-
-// checkCompared finds thresholds of changes with nothing to compare.
-func (e *Experiment) checkCompared() *PlanError {
-	for i, t := range e.Thresholds {
-		if t.Change && len(e.Levels()) == 1 {
-			return PlanErrorf("threshold %q needs a change, but there is only one setting (consider: --vary, or a limit of %s itself)", t, t.Name).
-				of("thresholds", strconv.Itoa(i))
-		}
-	}
-	return nil
 }

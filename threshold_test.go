@@ -60,21 +60,6 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// A program's steps are not known before it runs.
-func TestThresholdOfAProgram(t *testing.T) {
-	e := dyno.Experiment{Load: dyno.Load{Program: "./loadtest"}}
-	for text, ok := range map[string]bool{"get_p99 < 30ms": true, "first_message_p50 < 1s": true, "get_failures == 0": false, "p99 < 30ms": true} {
-		th, err := dyno.ParseThreshold(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Thresholds = []dyno.Threshold{th}
-		if mistake := dyno.CheckThresholds(e.Thresholds, e.MetricNames()); (mistake == nil) != ok {
-			t.Errorf("%s: %v", text, mistake)
-		}
-	}
-}
-
 func TestThresholdMistakes(t *testing.T) {
 	steps := []string{"a-b-p99-sec", "a b-p99-sec", "jobs_total"}
 	for _, c := range []struct{ text, want string }{

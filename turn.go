@@ -27,7 +27,6 @@ const (
 	FewTurns  = 15
 	ShortTurn = Duration(50 * time.Millisecond)
 
-	leastTurn  = Duration(5 * time.Millisecond)
 	mostBeside = 16 // settings
 )
 
@@ -42,11 +41,11 @@ const (
 // Sequential reports whether a run decides itself how many blocks it takes: until the
 // primary verdicts are decided or the time is up.
 func (e *Experiment) Sequential() bool {
-	return e.Repeats == 0 && e.compares()
+	return e.Repeats == 0 && e.Compares()
 }
 
-// compares reports whether there are several settings, each with launches of its own.
-func (e *Experiment) compares() bool {
+// Compares reports whether there are several settings, each with launches of its own.
+func (e *Experiment) Compares() bool {
 	return e.Bench == nil && e.Slice == 0 && e.Subject.Launched() && len(e.Levels()) > 1
 }
 
@@ -55,7 +54,7 @@ func (e *Experiment) compares() bool {
 func (e *Experiment) WhyAlone() (why string, beside bool) {
 	settings := len(e.Levels())
 	switch {
-	case !e.compares() || e.Alone || e.Load.None:
+	case !e.Compares() || e.Alone || e.Load.None:
 		return "", false
 	case e.Load.Command != "":
 		return "the load is a command, which cannot take turns (consider: dyno's own load)", false
@@ -67,7 +66,7 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return fmt.Sprintf("probes.%s at a fixed address reads one process only (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
-	case e.Limits.CPU > 0 || e.varies("limit.cpu"):
+	case e.Limits.CPU > 0 || e.Varies("limit.cpu"):
 		why = "a CPU limit is a share of the time, which a resting setting does not use"
 		if e.wholeCPUs() {
 			why += " (consider: GOMAXPROCS instead of limit.cpu)"
@@ -102,7 +101,7 @@ func (e *Experiment) rates() (rates []Rate) {
 	for _, s := range e.Levels() {
 		for _, l := range s {
 			if l.Factor == "load.rate" {
-				r, _ := ParseRate(l.Value) // a mistake is Check's to tell
+				r, _ := ParseRate(l.Value) // a mistake is for package plan/check to tell
 				rates = append(rates, r)
 			}
 		}
@@ -114,14 +113,14 @@ func (e *Experiment) rates() (rates []Rate) {
 func (e *Experiment) longest() Duration {
 	longest := e.Load.Resolved().Duration
 	if l := e.Load; l.Requests+l.RequestsPerClient == 0 && l.Duration == 0 {
-		if e.varies("load.speed") { // the plan's own is that of no setting
+		if e.Varies("load.speed") { // the plan's own is that of no setting
 			longest = 0
 		}
 		for _, s := range e.Levels() {
 			t := Trial{Load: l}
 			for _, level := range s {
 				if level.Factor == "load.rate" || level.Factor == "load.speed" {
-					_ = t.apply(level) // a mistake is Check's to tell
+					_ = t.apply(level) // a mistake is for package plan/check to tell
 				}
 			}
 			longest = max(longest, Duration(t.Load.Length()))
@@ -130,33 +129,8 @@ func (e *Experiment) longest() Duration {
 	return longest
 }
 
-// Turns says how settings side by side were measured, as a report does, and
-// OneAfterTheOther that they were not, and why.
-func (e *Experiment) Turns() string {
-	how := ""
-	switch {
-	case e.Load.Replay != "":
-		how = " by the clock; the recording is played within a setting's own turns"
-	case e.Load.Open() || e.varies("load.rate"):
-		how = " by the clock; the rate holds within a setting's own turns"
-	case e.Load.Requests+e.Load.RequestsPerClient > 0 && e.turn() > ShortTurn:
-		how = " or less" // it is not known how long that takes
-	}
-	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.turn(), how)
-}
-
-func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
-
-// KeptAwake says in reports since when loops keep the CPUs awake, and why.
-func KeptAwake(since string) string {
-	return "CPUs: kept awake by loops of the lowest priority, " + since
-}
-
-// Relinked says in reports that each block has a layout of its own.
-const Relinked = "layout: each block has its functions in another order"
-
-// turn is how long a turn is, as far as the plan says how long the load is.
-func (e *Experiment) turn() Duration {
+// EachTurn is how long a turn is, as far as the plan says how long the load is.
+func (e *Experiment) EachTurn() Duration {
 	l := e.load()
 	switch length := cmp.Or(l.Duration, Duration(l.Length())); {
 	case e.Turn > 0:
@@ -172,21 +146,13 @@ func (e *Experiment) turn() Duration {
 // load is the load of the plan, with an end if only turns decide it.
 func (e *Experiment) load() Load {
 	l := e.Load
-	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Length() > 0 || e.varies("load.rate") {
+	if l.Requests+l.RequestsPerClient > 0 || l.Duration > 0 || l.Length() > 0 || e.Varies("load.rate") {
 		return l
 	}
 	if _, beside := e.WhyAlone(); beside {
 		l.Duration = DefaultBeside
 	}
 	return l
-}
-
-func (e *Experiment) checkTurns() *PlanError {
-	return cmp.Or(
-		wrong(e.Turn > 0 && e.Turn < leastTurn, "turn", "a turn of %v is too short (want at least %v)", e.Turn, leastTurn),
-		wrong(e.Turn > 0 && e.Slice > 0, "turn", "slices of one process have no turns (want one of turn and slice)"),
-		wrong(e.Within > 0 && e.Slice > 0, "within", "slices have a fixed length, so within does not apply (consider: repeat)"),
-	)
 }
 
 // elsewhere is the key of a probe that reads a URL of its own; "" if none does.

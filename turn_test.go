@@ -70,23 +70,3 @@ func TestDefaultBeside(t *testing.T) {
 		}
 	}
 }
-
-// A report says what a rate means in turns.
-func TestTurnsOfARate(t *testing.T) {
-	e := &Experiment{Subject: Subject{Package: "."}, Factors: Factors{{Name: "GOGC", Levels: []string{"100", "50"}}}}
-	if got, want := e.Turns(), "settings: alive at the same time, loaded in turns of 200ms"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for d, want := range map[Duration]Duration{
-		Duration(time.Second / 10): ShortTurn, Duration(1500 * time.Millisecond): Duration(100 * time.Millisecond), Duration(20 * time.Second): DefaultTurn,
-	} {
-		if e.Load.Duration = d; e.Resolved().Turn != want {
-			t.Errorf("a load of %v: turns of %v, want %v", d, e.Resolved().Turn, want)
-		}
-	}
-	e.Load.Duration = 0
-	e.Load.Rate, e.Turn = PerSecond(100), Duration(20*time.Millisecond)
-	if got, want := e.Turns(), "settings: alive at the same time, loaded in turns of 20ms by the clock; the rate holds within a setting's own turns"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

@@ -2,7 +2,9 @@ package dyno
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -66,3 +68,14 @@ type Not bool
 
 // MarshalJSON implements json.Marshaler.
 func (n Not) MarshalJSON() ([]byte, error) { return strconv.AppendBool(nil, !bool(n)), nil }
+
+// A Number is written as null where it is not finite, since JSON has no NaN.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}

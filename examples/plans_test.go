@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 // TestPlans parses every plan of every example. It is what dyno demo and the
@@ -27,8 +28,8 @@ func TestPlans(t *testing.T) {
 		t.Fatalf("%d plans in the gallery (%v)", len(gallery), err)
 	}
 	for _, file := range gallery {
-		if e := readPlan(t, file); e.Subject.Module == "" || e.Check() != nil {
-			t.Errorf("%s: %q, %v", file, e.Subject.Module, e.Check())
+		if e := readPlan(t, file); e.Subject.Module == "" || check.Experiment(e) != nil {
+			t.Errorf("%s: %q, %v", file, e.Subject.Module, check.Experiment(e))
 		}
 	}
 	for _, file := range slices.Concat(plans, demos) {
@@ -40,7 +41,7 @@ func TestPlans(t *testing.T) {
 		if want, err := filepath.Abs(example); err != nil || e.Subject.Package != want && !e.Subject.InPod() {
 			t.Errorf("%s measures %s, want %s", file, e.Subject.Package, want)
 		}
-		if err := e.Check(); err != nil {
+		if err := check.Experiment(e); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

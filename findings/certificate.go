@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/safe"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -59,17 +60,15 @@ func ReadCertificate(path string) (*certify.Certificate, error) {
 	if c.Schema != certify.Schema {
 		return nil, &os.PathError{Op: "read certificate", Path: path, Err: os.ErrInvalid}
 	}
+	c.Kind = certify.AnswerKind // which files of older dynos lack
 	return c, nil
 }
 
 // WriteCertificate replaces the file of a certificate as a whole. It makes missing folders.
 func WriteCertificate(path string, c *certify.Certificate) error {
-	text, err := json.MarshalIndent(c, "", "  ")
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err == nil {
-		err = store.Replace(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+		err = store.Replace(path, func(w io.Writer) error { return answer.Write(w, c) })
 	}
 	if err != nil {
 		return fmt.Errorf("write certificate: %w", err)

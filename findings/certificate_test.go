@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,8 +13,14 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/store"
 )
+
+func envelope() answer.Envelope[answer.Setting, string] {
+	h := answer.Head{Dyno: "test", Plan: &dyno.Experiment{Name: "svc"}, Made: time.Unix(1e9, 0).UTC()}
+	return answer.New(certify.AnswerKind, certify.Schema, h, []answer.Setting{answer.SettingNamed("GOGC=50 rev=main")}, []string{"a note"})
+}
 
 // A certificate comes back as it was, and one of another schema does not.
 func TestCertificateFile(t *testing.T) {
@@ -21,7 +28,7 @@ func TestCertificateFile(t *testing.T) {
 	if _, err := ReadCertificate(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("of no file: %v", err)
 	}
-	c := &certify.Certificate{Schema: certify.Schema, Service: "./svc", Made: time.Unix(1e9, 0).UTC(), Base: &certify.Base{CPU: 1}, Outcomes: []certify.Outcome{
+	c := &certify.Certificate{Envelope: envelope(), Service: "./svc", Base: &certify.Base{CPU: 1}, Outcomes: []certify.Outcome{
 		{Judged: certify.Judged{Label: "a1", Seen: []certify.Seen{{Metric: "p99-sec", Ratio: 1.5}}}, Change: certify.Change{Kind: certify.CPU, Size: 0.1}, Found: true},
 	}}
 	for range 2 { // it is replaced
@@ -29,8 +36,10 @@ func TestCertificateFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := ReadCertificate(path); err != nil || !reflect.DeepEqual(got, c) {
-		t.Errorf("%+v, %v, want %+v", got, err, c)
+	got, err := ReadCertificate(path)
+	text, _ := json.Marshal(got)
+	if want, _ := json.Marshal(c); err != nil || string(text) != string(want) {
+		t.Errorf("%s, %v, want %s", text, err, want)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(path)); len(files) != 1 {
 		t.Errorf("left behind: %v", files)
@@ -138,7 +147,7 @@ func TestCertificateOfARun(t *testing.T) {
 	if f := read(); f.Certificate != nil {
 		t.Errorf("of a run without one: %+v", f.Certificate)
 	}
-	c := &certify.Certificate{Schema: certify.Schema, Of: Identities(e, host, dir.Results())[0]}
+	c := &certify.Certificate{Envelope: envelope(), Of: Identities(e, host, dir.Results())[0]}
 	for _, test := range []struct {
 		kernel string
 		why    []certify.Expiry
@@ -167,7 +176,7 @@ func TestRobust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &certify.Certificate{Schema: certify.Schema, Of: Identities(e, host, nil)[0]}
+	c := &certify.Certificate{Envelope: envelope(), Of: Identities(e, host, nil)[0]}
 	c.Of.Build, c.Of.Subject = "another", "go1.26.8 abc"
 	for _, p99 := range []dyno.Number{0.3, 0.04, 0.5} {
 		c.Outcomes = append(c.Outcomes, certify.Outcome{Judged: certify.Judged{Seen: []certify.Seen{{Metric: "p50-sec", Visible: 0.04}, {Metric: "p99-sec", Visible: p99}}}})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
@@ -16,7 +17,7 @@ func tabulate(results []*dyno.Result, o compare.Options) *Table {
 		all = append(all, r.Overridden...)
 	}
 	var first []compare.Doubt
-	for _, line := range dyno.SayOverridden(all) {
+	for _, line := range how.Overridden(all) {
 		first = append(first, compare.Doubt{Kind: dyno.WarnOverridden, Said: []string{line}})
 	}
 	t.Doubts = slices.Concat(first, t.Doubts, noEffect(t))

@@ -23,6 +23,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 // Options say how to read a run. The zero value reads it as its plan says.
@@ -63,7 +64,7 @@ func Read(dir *Dir, o Options) (*Findings, error) {
 		opt.About = append(opt.About, dir.Run.Looked)
 	}
 	if since := dir.Run.Awake; since != "" {
-		opt.About = append(opt.About, dyno.KeptAwake(since))
+		opt.About = append(opt.About, how.KeptAwake(since))
 	}
 	if i := slices.IndexFunc(opt.Settings, func(s dyno.Setting) bool { return s.String() == o.Base }); o.Base != "" && i > 0 {
 		opt.Settings = slices.Concat(opt.Settings[i:i+1], opt.Settings[:i], opt.Settings[i+1:])
@@ -132,13 +133,13 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 		what += " (" + ShortCommits(ran) + ")"
 	}
 	base := e.Levels()[0]
-	how := e.Trial(base).Load.String()
+	load := e.Trial(base).Load.String()
 	for _, l := range base {
 		if strings.HasPrefix(l.Factor, "load.") {
-			how += "; " + l.Factor + " is varied"
+			load += "; " + l.Factor + " is varied"
 		}
 	}
-	about := []string{what, how}
+	about := []string{what, load}
 	if limits := e.Limits.String(); limits != "" {
 		about = append(about, "limits: "+limits)
 	}
@@ -146,21 +147,21 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 		about = append(about, where)
 	}
 	if e.Slice > 0 {
-		about = append(about, e.Slices())
+		about = append(about, how.Slices(e))
 	}
 	if slices.ContainsFunc(results, func(r *dyno.Result) bool { return r.Turns > 0 }) {
-		about = append(about, e.Turns())
+		about = append(about, how.Turns(e))
 	}
 	if e.Relink != nil && *e.Relink {
-		about = append(about, dyno.Relinked)
+		about = append(about, how.Relinked)
 	}
 	if e.Awake != nil && *e.Awake {
-		about = append(about, dyno.KeptAwake("as asked"))
+		about = append(about, how.KeptAwake("as asked"))
 	}
 	if alone != "" {
-		about = append(about, dyno.OneAfterTheOther(alone))
+		about = append(about, how.OneAfterTheOther(alone))
 	}
-	if order := e.Order(); order != "" {
+	if order := how.Order(e); order != "" {
 		about = append(about, order)
 	}
 	return compare.Options{

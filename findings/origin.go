@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // An Origin says where a run comes from, with all that it takes to repeat the run.
@@ -63,4 +65,19 @@ func PlanText(e *dyno.Experiment) (string, error) {
 	}
 	text, err := yaml.JSONToYAML(data)
 	return string(text), err
+}
+
+// Head is what the JSON of a run begins with. It is made when the last trial ended, so that a report that is made again is the same.
+func (f *Findings) Head() answer.Head {
+	if f.Dir == nil {
+		return answer.Head{Plan: store.Redacted(f.Plan)}
+	}
+	h := answer.Head{Dyno: f.Dir.Run.Dyno, Plan: store.Redacted(f.Plan), Made: f.Dir.Run.Started, Interrupted: f.Table.Trials+len(f.Table.Failed) < f.Table.Planned}
+	for _, r := range f.Results {
+		if end := r.Start.Add(r.Elapsed); end.After(h.Made) {
+			h.Made = end
+		}
+	}
+	h.Made = h.Made.Truncate(time.Millisecond) // the file of results has no finer lengths
+	return h
 }

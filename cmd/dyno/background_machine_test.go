@@ -51,7 +51,7 @@ func main() {
 `
 
 // A setting that works while it rests makes a run go on alone, with the reason; others stay side by side.
-func TestMachineBackground(t *testing.T) {
+func TestLongBackground(t *testing.T) {
 	src := t.TempDir()
 	for name, text := range map[string]string{"main.go": flushGo, "go.mod": "module example.com/svc\n\ngo 1.24\n"} {
 		if err := os.WriteFile(filepath.Join(src, name), []byte(text), 0o600); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 )
@@ -160,7 +161,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if err := o.compared(cmd, e); err != nil {
 		return nil, err
 	}
-	return e, o.plan.Check(e, (*dyno.Experiment).Check)
+	return e, o.plan.Check(e, check.Experiment)
 }
 
 func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, error) {
@@ -193,11 +194,11 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 		return flags.Mistakef("--bench %q: %v (want a regular expression, as for go test -bench)", e.Bench.Match, err)
 	}
 	limits := e.Thresholds
-	e.Thresholds = nil // which may be of the change that --aa makes
-	err := e.Check()   // before the settings are listed
+	e.Thresholds = nil         // which may be of the change that --aa makes
+	err := check.Experiment(e) // before the settings are listed
 	e.Thresholds = limits
 	if err != nil {
-		return o.plan.Check(e, (*dyno.Experiment).Check)
+		return o.plan.Check(e, check.Experiment)
 	}
 	if err := o.fromCache(cmd, e); err != nil {
 		return err

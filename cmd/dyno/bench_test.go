@@ -18,6 +18,7 @@ import (
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/lab/gobench"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/report/tables"
 )
 
@@ -405,7 +406,7 @@ func TestInitPlanBench(t *testing.T) {
 	if err != nil || e.Bench == nil || e.Bench.Match != "Encode" || len(e.Levels()) != 2 {
 		t.Errorf("%v: %+v", err, e)
 	}
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		t.Error(err)
 	}
 }

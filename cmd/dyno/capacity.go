@@ -16,10 +16,7 @@ import (
 
 type capacityFlags struct {
 	campaign.SearchFlags
-	print  bool
-	dir    string
-	resume string
-	format
+	campaignFlags
 }
 
 func newCapacity() *cobra.Command {
@@ -89,19 +86,8 @@ requests of all its steps.`,
 	fs.StringVar(&o.Precision, "precision", "3%", "half the width of the interval at which the search ends, a `share` of the capacity")
 	fs.StringVar(&o.From, "from", "", "`rate` of the first window (default the plan's rate, or "+campaign.DefaultFrom+")")
 	fs.StringVar(&o.Most, "most", "", "highest `rate` to try (default: any)")
-	fs.StringVar(&o.resume, "resume", "", "go on with the search in this `dir`ectory")
-	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
-	fs.StringVar(&o.dir, "out", "", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)")
-	o.format.flags(fs, "format of the result: text or json", "text", "json")
-	p.LoadFlags(fs)
-	p.SubjectFlags(fs)
-	p.PublishedFlags(fs)
+	o.flags(&p, fs, "search", "the run `dir`ectory (default dyno-runs/NAME-capacity-TIME)", slices.Concat(ofOneRate, ofBeside)...)
 	fs.Lookup("within").Usage = "most `time` for the search of all settings together (default 3m for each, 5m while its interval is wider than ±10%)"
-	for _, name := range slices.Concat(ofOneRate, ofBeside) {
-		if f := fs.Lookup(name); f != nil {
-			f.Hidden = true
-		}
-	}
 	return cmd
 }
 

@@ -12,12 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
-	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/report/certified"
 )
 
 type certifyFlags struct {
@@ -169,13 +168,11 @@ func certifyService(cmd *cobra.Command, e *dyno.Experiment, o *certifyFlags) err
 	if o.form() == "json" {
 		return errors.Join(failed, report.JSON(w, c))
 	}
-	shown := *c
-	shown.Of.Subject = findings.ShortCommits([]string{c.Of.Subject})
-	if _, err := io.WriteString(w, words.Certificate(&shown, lookOf(w).Columns())); err != nil {
+	if _, err := io.WriteString(w, (&certified.Report{Certificate: c}).Text(lookOf(w))); err != nil {
 		return errors.Join(failed, err)
 	}
 	if stored != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "stored in %s; reports of dyno run cite it\n", stored)
+		fmt.Fprintf(cmd.ErrOrStderr(), "stored in %s, as a page in %s; reports of dyno run cite it\n", stored, campaign.CertificatePage(stored))
 	}
 	return failed
 }

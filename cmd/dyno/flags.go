@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
+	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
@@ -52,6 +54,30 @@ func alone(cmd *cobra.Command, text string, others ...string) error {
 	return nil
 }
 
+// A campaignFlags has what is common to commands that measure in many runs or windows.
+type campaignFlags struct {
+	print       bool
+	dir, resume string
+	format
+}
+
+// flags come after those of the command's own. decided are the flags that it has only to say that it
+// decides what they say.
+func (o *campaignFlags) flags(p *flags.Set, fs *pflag.FlagSet, noun, out string, decided ...string) {
+	fs.StringVar(&o.resume, "resume", "", "go on with the "+noun+" in this `dir`ectory")
+	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
+	fs.StringVar(&o.dir, "out", "", out)
+	o.format.flags(fs, "format of the result: text or json", "text", "json")
+	p.LoadFlags(fs)
+	p.SubjectFlags(fs)
+	p.PublishedFlags(fs)
+	for _, name := range decided {
+		if f := fs.Lookup(name); f != nil {
+			f.Hidden = true
+		}
+	}
+}
+
 // A format is the flag --format of a command, and --json.
 type format struct {
 	name  string
@@ -72,6 +98,14 @@ func (f *format) Set(v string) error {
 		return fmt.Errorf("unknown format %q (want one of %s)", v, strings.Join(f.known, ", "))
 	}
 	f.name = v
+	return nil
+}
+
+// forFile reports a page that would go to a terminal.
+func (f *format) forFile(cmd *cobra.Command, file string) error {
+	if out := progress.FileOf(cmd.OutOrStdout()); out != nil && f.form() == "html" && term.IsTerminal(int(out.Fd())) {
+		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > %s)", cmd.CommandPath(), file)
+	}
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
@@ -40,7 +41,7 @@ func parse(t *testing.T, plan string, args ...string) (*dyno.Experiment, error) 
 		return nil, err
 	}
 	e.Subject.Binary = "x"
-	return e, e.Check()
+	return e, check.Experiment(e)
 }
 
 func TestLoadFlags(t *testing.T) {

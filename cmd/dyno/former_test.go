@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynolab/dyno/findings"
 )
 
 var updateFormer = flag.Bool("update-former", false, "rewrite what is reported of the runs of former versions")
@@ -186,6 +188,58 @@ func TestFormerView(t *testing.T) {
 	for _, path := range paths {
 		if status, body := fetch(t, client, v.address+path); status != 200 || !strings.Contains(body, "</html>") || strings.Contains(body, "broken") {
 			t.Errorf("/%s: status %d\n%.2000s", path, status, body)
+		}
+	}
+}
+
+// A tuning, a search and a certificate of the version before answers had one envelope open as they did then, and lose no key.
+func TestFormerAnswers(t *testing.T) {
+	inFormer(t, "baa4f2c6")
+	for path, want := range map[string]string{
+		"capacity": "capacity: 5 trials in 1 block of 5 settings", "certified": "certificate of 2026-11-28, of runs of about 6s: false alarms 0 of 2;",
+		"tune/1-today": "tune today: 2 trials", "tune/2-candidates": "tune candidates: 21 trials",
+	} {
+		if got := dynoSays(t, "report", path); !strings.Contains(got, want) {
+			t.Errorf("the report of %s has no %q:\n%s", path, want, got)
+		}
+	}
+	for _, path := range []string{"capacity", "certified"} {
+		summary, err := os.ReadFile(filepath.Join(path, "summary.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, difference := range missing(t, summary, []byte(dynoSays(t, "report", path, "--json"))) {
+			t.Errorf("%s: %s", path, difference)
+		}
+	}
+	former, err := os.ReadFile("certified/certificate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := findings.ReadCertificate("certified/certificate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := json.Marshal(c)
+	if differences := missing(t, former, now); err != nil || differences != nil {
+		t.Errorf("the certificate: %v, %v", err, differences)
+	}
+
+	v := startView(t, ".")
+	defer v.end()
+	client := browser(t)
+	_, list := fetch(t, client, v.visit)
+	for _, row := range []string{"capacity", "certified", "tune", "tune/1-today", "tune/2-candidates"} {
+		if !strings.Contains(list, `href="/runs/`+row+`/"`) {
+			t.Errorf("%s is not in the list", row)
+		}
+	}
+	for page, want := range map[string]string{
+		"runs/capacity/": "load.rate=100", "runs/capacity/answer.html": "capacity: unclear at p99", "runs/tune/": "keep today&#39;s setting",
+		"runs/tune/2-candidates/": "GOGC=15", "runs/certified/": "certificate of 2026-11-28", "runs/certified/files/certificate.json": "outcomes",
+	} {
+		if status, body := fetch(t, client, v.address+page); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("/%s: status %d, no %q in\n%.2000s", page, status, want, body)
 		}
 	}
 }

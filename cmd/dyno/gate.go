@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/cmd/dyno/github"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/tables"
 	"github.com/dynolab/dyno/internal/store"
@@ -60,7 +61,7 @@ func replaceThresholds(dir *store.Dir, texts []string) error {
 			names = append(names, v.Metric)
 		}
 	}
-	if err := dyno.CheckThresholds(ths, names); err != nil {
+	if err := check.Thresholds(ths, names); err != nil {
 		return flags.Mistakef("--threshold: %w", err)
 	}
 	e.Thresholds = ths

@@ -19,7 +19,7 @@ import (
 // of them grows by 8 MiB at once.
 // A busy machine leaves too few readings to find a leak in so short a time: eval/leak, on a
 // quiet one, asks for more than "not level".
-func TestMachineLeak(t *testing.T) {
+func TestLongLeak(t *testing.T) {
 	t.Parallel() // it mostly waits
 	type service struct {
 		mode, site string

@@ -93,7 +93,7 @@ func TestMachineLimitMemory(t *testing.T) {
 
 // A tenth of a CPU is shown as throttling, and named as the first cause of p99. What is named has a verdict of its own among
 // all metrics, which takes more blocks than p99 itself.
-func TestMachineLimitCPU(t *testing.T) {
+func TestLongLimitCPU(t *testing.T) {
 	dir := t.TempDir()
 	if err := examples.Extract(filepath.Join(dir, "x"), "sessions"); err != nil {
 		t.Fatal(err)

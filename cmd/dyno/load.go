@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/load"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
@@ -110,7 +111,7 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 	var notes []string
 	fixed := func(factor string) bool {
 		arg, ok := strings.CutPrefix(factor, "arg.")
-		if strings.HasPrefix(factor, "load.") || ok && e.Load.Uses(arg) {
+		if strings.HasPrefix(factor, "load.") || ok && check.Uses(&e.Load, arg) {
 			return false
 		}
 		if note := factor + " is not varied"; !slices.Contains(notes, note) {

@@ -5,14 +5,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab/otlp"
 	"github.com/dynolab/dyno/internal/plan/flags"
@@ -67,8 +68,8 @@ func (o *outFlags) check(cmd *cobra.Command, e *dyno.Experiment) error {
 	if want := report.Formats(compare.OfBenchmarks); e.Bench != nil && !slices.Contains(want, form) {
 		return flags.Mistakef("--format %s is not for benchmarks (want %s)", form, strings.Join(want, ", "))
 	}
-	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && form == "html" && term.IsTerminal(int(f.Fd())) {
-		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > report.html)", cmd.CommandPath())
+	if err := o.forFile(cmd, "report.html"); err != nil {
+		return err
 	}
 	if n := len(e.Levels()); form == "hgrm" && n > 1 {
 		return flags.Mistakef("--format hgrm shows one setting, not %d (consider: --format text, or the latency.hlog of each trial)", n)
@@ -116,7 +117,7 @@ func (o *outFlags) print(cmd *cobra.Command, f *findings.Findings) error {
 }
 
 func (o *outFlags) printTable(cmd *cobra.Command, t *compare.Table) error {
-	w, r := cmd.OutOrStdout(), &tables.Report{Table: t}
+	w, r := cmd.OutOrStdout(), &tables.Report{Table: t, Head: answer.Head{Dyno: version(), Made: time.Now()}}
 	switch o.form() {
 	case "json":
 		return report.JSON(w, r)

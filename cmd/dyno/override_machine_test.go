@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 // serveGo is the part that all services of these tests have.
@@ -245,7 +246,7 @@ func TestMachineInForce(t *testing.T) {
 			}
 			for _, r := range rs {
 				if len(r.Overridden) > 0 || r.Err != "" && !strings.Contains(r.Err, "dyno was late") { // for a slice, as the machine was busy
-					t.Errorf("%s: accused of %v, error %q", r.Trial.Setting, dyno.SayOverridden(r.Overridden), r.Err)
+					t.Errorf("%s: accused of %v, error %q", r.Trial.Setting, how.Overridden(r.Overridden), r.Err)
 				}
 			}
 		})
@@ -254,7 +255,7 @@ func TestMachineInForce(t *testing.T) {
 
 // Who answers is measured, together where they are several, and what cannot be measured of them is left out. Each
 // request takes 300 µs of CPU time, wherever.
-func TestMachineWhoAnswers(t *testing.T) {
+func TestLongWhoAnswers(t *testing.T) {
 	const burn = `
 func burn() {
 	x := 0

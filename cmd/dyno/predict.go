@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
-	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
@@ -104,7 +103,7 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 	w := cmd.OutOrStdout()
 	switch o.form() {
 	case "json":
-		return report.JSON(w, prediction.JSON(f))
+		return report.JSON(w, prediction.JSON(f, answer.Head{Dyno: version(), Made: time.Now()}))
 	case "html":
 		return prediction.HTML(w, f)
 	}
@@ -128,10 +127,7 @@ func (o *predictFlags) check(cmd *cobra.Command, args []string) error {
 	case o.duration > 0 && o.requests == 0:
 		return flags.Mistakef("--duration needs --requests, the number answered in this time")
 	}
-	if f := progress.FileOf(cmd.OutOrStdout()); f != nil && o.form() == "html" && term.IsTerminal(int(f.Fd())) {
-		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > predicted.html)", cmd.CommandPath())
-	}
-	return nil
+	return o.forFile(cmd, "predicted.html")
 }
 
 // question is what the flags ask for.
@@ -140,14 +136,14 @@ func (o *predictFlags) question() (q predict.Question, err error) {
 		return q, flags.Mistakef("--live %v: want a factor, such as 1.25", o.live)
 	}
 	q.Live = o.live
-	for text := range listed(o.gogc) {
+	for _, text := range listed(o.gogc) {
 		x, err := predict.ParseGOGC(text)
 		if err != nil {
 			return q, flags.Mistakef("--gogc: %w", err)
 		}
 		q.GOGC = append(q.GOGC, x)
 	}
-	for text := range listed(o.limits) {
+	for _, text := range listed(o.limits) {
 		x, err := parseLimit(text)
 		if err != nil {
 			return q, flags.Mistakef("--limit: %w", err)
@@ -158,17 +154,14 @@ func (o *predictFlags) question() (q predict.Question, err error) {
 }
 
 // listed are the parts of a list with commas; there are none in "".
-func listed(list string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		if list == "" {
-			return
-		}
-		for part := range strings.SplitSeq(list, ",") {
-			if !yield(strings.TrimSpace(part)) {
-				return
-			}
-		}
+func listed(list string) (parts []string) {
+	if list == "" {
+		return nil
 	}
+	for part := range strings.SplitSeq(list, ",") {
+		parts = append(parts, strings.TrimSpace(part))
+	}
+	return parts
 }
 
 // parseLimit reads a value of GOMEMLIMIT; off and none mean no limit.

@@ -74,6 +74,7 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 	return err
 }
 
+// readNoted says what was wrong with a run directory when it was opened.
 func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	dir, err := store.Read(path)
 	if err == nil {
@@ -82,7 +83,6 @@ func readNoted(cmd *cobra.Command, path string) (*store.Dir, error) {
 	return dir, err
 }
 
-// noteLosses says what was wrong with a run directory when it was opened.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil

@@ -43,7 +43,7 @@ func tenthOfACore(t *testing.T) (procs string) {
 // A generator that has a tenth of a core is the limit of what it measures: each
 // trial is marked with the reason, and its latency is not compared. On a busy machine
 // the service may be slower than that, which is the limit of a closed load then.
-func TestMachineSaturated(t *testing.T) {
+func TestLongSaturated(t *testing.T) {
 	procs := tenthOfACore(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
 	defer srv.Close()

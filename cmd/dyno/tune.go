@@ -21,11 +21,8 @@ import (
 
 type tuneFlags struct {
 	campaign.TuningFlags
-	patch  string
-	print  bool
-	dir    string
-	resume string
-	format
+	patch string
+	campaignFlags
 }
 
 func newTune() *cobra.Command {
@@ -97,18 +94,7 @@ GOEXPERIMENT=nogreenteagc.`,
 	fs.BoolVar(&o.Headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
 	fs.StringSliceVar(&o.Try, "try", nil, "other `kinds` of settings to try, such as GOMAXPROCS,pgo,go=1.27.4")
 	fs.StringVar(&o.patch, "patch", "", "print the change that the tuning in directory TARGET recommends, for this `kind`: env, docker, kubernetes or systemd; measure nothing")
-	fs.StringVar(&o.resume, "resume", "", "go on with the tuning in this `dir`ectory")
-	fs.BoolVar(&o.print, "print", false, "show what would be measured, run nothing")
-	fs.StringVar(&o.dir, "out", "", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)")
-	o.format.flags(fs, "format of the result: text or json", "text", "json")
-	p.LoadFlags(fs)
-	p.SubjectFlags(fs)
-	p.PublishedFlags(fs)
-	for _, name := range ofOneRun {
-		if f := fs.Lookup(name); f != nil {
-			f.Hidden = true
-		}
-	}
+	o.flags(&p, fs, "tuning", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)", ofOneRun...)
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/store"
 )
 
@@ -33,7 +34,7 @@ type run struct {
 
 // make writes the directory: every trial of the plan, one after the other.
 func (r *run) make() (err error) {
-	if err := r.plan.Check(); err != nil {
+	if err := check.Experiment(r.plan); err != nil {
 		return fmt.Errorf("plan of %s: %w", r.path, err)
 	}
 	e := r.plan.Resolved()

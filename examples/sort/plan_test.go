@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 // plans parses and checks all plans of this directory and returns them by file.
@@ -32,7 +33,7 @@ func plans(t *testing.T) map[string]*dyno.Experiment {
 		}
 		e, err := plan.Parse(file, data)
 		if err == nil {
-			err = e.Check()
+			err = check.Experiment(e)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject/awake"
@@ -48,7 +49,7 @@ func (c *Campaign) Open(ctx context.Context, e *dyno.Experiment) error {
 	if err := c.prepare(ctx, hands, e); err != nil {
 		return errors.Join(err, remove())
 	}
-	hands.Awake = func(since string) { c.Note("%s", dyno.KeptAwake(since)) }
+	hands.Awake = func(since string) { c.Note("%s", how.KeptAwake(since)) }
 	if hands.Keeper, err = awake.For(e); err != nil {
 		return errors.Join(err, remove())
 	}

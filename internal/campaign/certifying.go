@@ -15,12 +15,16 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/planted"
 	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/plan/how"
+	"github.com/dynolab/dyno/internal/report/certified"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
@@ -158,9 +162,9 @@ func (g *Certifying) identify(rs []*dyno.Result) error {
 		return fmt.Errorf("resume the certificate in %s: %s (consider: certify without --resume)", g.path, words.Expired(why))
 	}
 	g.cert.Of = now
-	g.cert.How = dyno.OneAfterTheOther("as planned")
+	g.cert.How = how.OneAfterTheOther("as planned")
 	if !now.Alone {
-		g.cert.How = e.Turns()
+		g.cert.How = how.Turns(e)
 	}
 	return nil
 }
@@ -193,13 +197,22 @@ func (g *Certifying) progress(now time.Time) string {
 // interrupted.
 func (g *Certifying) keep(outcomes []certify.Outcome) error {
 	c := g.cert
-	c.Schema, c.Dyno, c.Service, c.Made = certify.Schema, g.Version, g.planted.Plan.Subject.String(), time.Now()
-	c.Outcomes, c.Interrupted = append(c.Outcomes, outcomes...), true
+	h := answer.Head{Dyno: g.Version, Plan: store.Redacted(g.Plan), Made: time.Now(), Interrupted: true}
+	c.Envelope = answer.New(certify.AnswerKind, certify.Schema, h, []answer.Setting{answer.SettingOf(h.Plan.Levels()[0])}, c.Notes)
+	c.Service, c.Outcomes = g.planted.Plan.Subject.String(), append(c.Outcomes, outcomes...)
 	if good, _ := c.Runs(); good == 0 || g.better() > 0 {
 		return nil
 	}
-	return findings.WriteCertificate(g.path, c)
+	return storeCertificate(g.path, c)
 }
+
+// storeCertificate writes a certificate, and its page beside it.
+func storeCertificate(path string, c *certify.Certificate) error {
+	return errors.Join(findings.WriteCertificate(path, c), store.Replace(CertificatePage(path), (&certified.Report{Certificate: c}).HTML))
+}
+
+// CertificatePage is the page beside the file of a certificate.
+func CertificatePage(path string) string { return strings.TrimSuffix(path, ".json") + ".html" }
 
 // better is how many runs the certificate has that is kept, if it holds and has more than the new one.
 func (g *Certifying) better() int {
@@ -238,7 +251,7 @@ func (g *Certifying) conclude(failed error) (*certify.Certificate, string, error
 		g.Note("the stored certificate of %s is kept, as this one has fewer", layout.Count(old, "run"))
 		return c, "", failed
 	}
-	if err := findings.WriteCertificate(g.path, c); err != nil {
+	if err := storeCertificate(g.path, c); err != nil {
 		return c, "", errors.Join(failed, err)
 	}
 	return c, g.path, failed

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/store"
 )
 
@@ -79,7 +81,7 @@ func NewSearch(c *Campaign, r *store.Record, path string, o SearchFlags) (*Searc
 		e.Load.Concurrency, r.Plan.Load.Concurrency = 0, 0
 	}
 	if e.Awake != nil && *e.Awake {
-		s.Notes = append(s.Notes, dyno.KeptAwake("as asked"))
+		s.Notes = append(s.Notes, how.KeptAwake("as asked"))
 	}
 	s.Plan = p.Plan(e)
 	return s, nil
@@ -89,7 +91,7 @@ func NewSearch(c *Campaign, r *store.Record, path string, o SearchFlags) (*Searc
 func (s *Search) objectives(e *dyno.Experiment, slo []string) error {
 	p := &s.Problem
 	for _, text := range slo {
-		o, err := dyno.ParseObjective(text)
+		o, err := capacity.ParseObjective(text)
 		if err != nil {
 			return flags.Mistakef("--slo: %w", err)
 		}
@@ -99,7 +101,7 @@ func (s *Search) objectives(e *dyno.Experiment, slo []string) error {
 		return nil
 	}
 	for _, t := range e.Thresholds {
-		o, err := dyno.ParseObjective(t.String())
+		o, err := capacity.ParseObjective(t.String())
 		if err != nil {
 			s.Notes = append(s.Notes, fmt.Sprintf("the plan's threshold %q is left out, as it is no objective", t))
 			continue

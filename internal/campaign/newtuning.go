@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/tuned"
@@ -83,7 +84,7 @@ func (t *Tuning) pose(e *dyno.Experiment, o *TuningFlags) (err error) {
 			return flags.Mistakef("--subject-to: %w", err)
 		}
 	}
-	if mistake := dyno.CheckThresholds(p.Constraints, p.Others); mistake != nil {
+	if mistake := check.Thresholds(p.Constraints, p.Others); mistake != nil {
 		return flags.Mistakef("--subject-to: %s", mistake.Msg)
 	}
 	margin, err := dyno.ParseFraction(o.Gain)

@@ -16,7 +16,9 @@ import (
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/look"
 	"github.com/dynolab/dyno/internal/lab/otlp"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/certified"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject/guard"
@@ -140,7 +142,8 @@ func copyCertificate(e *dyno.Experiment, dir *store.Dir) error {
 	if err != nil {
 		return nil // most services have none
 	}
-	return dir.WriteFile(findings.CertificateFile, func(w io.Writer) error { return report.JSON(w, cert) })
+	err = dir.WriteFile(findings.CertificateFile, func(w io.Writer) error { return report.JSON(w, cert) })
+	return errors.Join(err, dir.WriteFile(CertificatePage(findings.CertificateFile), (&certified.Report{Certificate: cert}).HTML))
 }
 
 // Fill runs the trials that a run directory lacks.
@@ -211,7 +214,7 @@ func (c *Campaign) conduct(ctx context.Context, r *Run, known int, results func(
 	}
 	told := hands.Awake
 	hands.Awake = func(since string) {
-		if p.Note("%s", dyno.KeptAwake(since)); told != nil {
+		if p.Note("%s", how.KeptAwake(since)); told != nil {
 			told(since)
 		}
 	}

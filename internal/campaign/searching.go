@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/capacity"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/knee"
 	"github.com/dynolab/dyno/internal/store"
@@ -58,8 +59,8 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	s.parts.Objectives = s.Problem.Objectives
 	s.hands.Second = s.parts.Second
 	s.hands.Awake = func(since string) {
-		s.Note("%s", dyno.KeptAwake(since))
-		s.Notes, s.unkept = append(s.Notes, dyno.KeptAwake(since)), s.dir.SetAwake(since)
+		s.Note("%s", how.KeptAwake(since))
+		s.Notes, s.unkept = append(s.Notes, how.KeptAwake(since)), s.dir.SetAwake(since)
 	}
 	s.searches, err = capacity.Run(ctx, s.Problem, len(s.Settings), s.measure)
 	cut := err
@@ -72,7 +73,7 @@ func (s *Search) Run(ctx context.Context) (r *knee.Report, err error) {
 	}
 	r = &knee.Report{
 		Problem: s.Problem, Settings: s.Settings, Searches: s.searches, Negligible: s.Negligible,
-		Name: s.Plan.Name, Dyno: s.Version, Made: time.Now(), Dir: fromHere(s.dir.Path), Arrival: s.Plan.Load.Arrival,
+		Name: s.Plan.Name, Dyno: s.Version, Plan: store.Redacted(s.Record.Plan), Made: time.Now(), Dir: fromHere(s.dir.Path), Arrival: s.Plan.Load.Arrival,
 		Sessions: s.Plan.Load.Session(), Interrupted: cut != nil, Notes: s.Notes,
 	}
 	err = errors.Join(err, s.dir.WriteFile("capacity.json", func(w io.Writer) error { return report.JSON(w, r.Document()) }))

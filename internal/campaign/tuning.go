@@ -98,7 +98,8 @@ func (t *Tuning) buildExtras(ctx context.Context) error {
 
 func (t *Tuning) report(o *tune.Outcome) *tuned.Report {
 	return &tuned.Report{
-		Outcome: o, Name: t.Common.Name, Dyno: t.Version, Made: time.Now(), Dir: fromHere(t.Dir), Load: t.load, Notes: t.notes,
+		Outcome: o, Name: t.Common.Name, Dyno: t.Version, Plan: store.Redacted(t.Record.Plan), Made: time.Now(), Dir: fromHere(t.Dir), Load: t.load,
+		Notes: t.notes,
 	}
 }
 

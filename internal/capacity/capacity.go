@@ -40,7 +40,7 @@ type Window struct {
 
 // A Problem is what is asked of each setting.
 type Problem struct {
-	Objectives []dyno.Objective
+	Objectives []Objective
 	From       float64       // requests per second of the first window
 	Most       float64       // the highest rate that may be tried; 0: any
 	Precision  float64       // half the width of the interval that is wanted, as a fraction of the capacity

@@ -14,10 +14,10 @@ import (
 	"github.com/dynolab/dyno/internal/stats"
 )
 
-func objective(t *testing.T, texts ...string) (os []dyno.Objective) {
+func objective(t *testing.T, texts ...string) (os []Objective) {
 	t.Helper()
 	for _, text := range texts {
-		o, err := dyno.ParseObjective(text)
+		o, err := ParseObjective(text)
 		if err != nil {
 			t.Fatal(err)
 		}

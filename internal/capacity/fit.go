@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dynolab/dyno"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -59,7 +58,7 @@ type point struct {
 }
 
 // newFit fits an objective to windows of it.
-func newFit(ws []Window, i int, o dyno.Objective) *fit {
+func newFit(ws []Window, i int, o Objective) *fit {
 	f := &fit{allowed: o.Share, limit: o.Limit.Seconds(), capacity: math.Inf(1), hi: math.Inf(1), slope: usualSlope, dispersion: 5}
 	for _, w := range ws {
 		c := w.Whole[i]
@@ -173,18 +172,18 @@ func (f *fit) contaminated(d float64) float64 {
 func (f *fit) estimate() {
 	points := f.points
 	first, last := points[0].x, points[len(points)-1].x
-	c, _ := f.least(points, first-0.7, last+0.7)
+	c := f.least(points, first-0.7, last+0.7)
 	for range 2 {
 		points = f.around(c)
-		c, _ = f.least(points, c-0.4, c+0.4)
+		c = f.least(points, c-0.4, c+0.4)
 	}
 	var df float64
 	for range 3 {
-		c, _ = f.least(points, c-0.2, c+0.2)
+		c = f.least(points, c-0.2, c+0.2)
 		_, f.slope = f.deviance(points, c)
 		df = f.disperse(points, c)
 	}
-	c, _ = f.least(points, c-0.02, c+0.02) // steps of 0.1 %
+	c = f.least(points, c-0.02, c+0.02) // steps of 0.1 %
 	d, slope := f.deviance(points, c)
 	f.slope = slope
 	f.capacity = math.Exp(c)
@@ -219,15 +218,14 @@ func (f *fit) around(c float64) (points []point) {
 }
 
 // least looks for the capacity of the least deviance; where several are alike, it is in the middle of them.
-func (f *fit) least(points []point, from, to float64) (c, d float64) {
+func (f *fit) least(points []point, from, to float64) float64 {
 	const steps = 40
 	step := (to - from) / steps
 	var ds [steps + 1]float64
-	d = math.Inf(1)
 	for i := range ds {
 		ds[i], _ = f.deviance(points, from+step*float64(i))
-		d = min(d, ds[i])
 	}
+	d := slices.Min(ds[:])
 	first, last := -1, 0
 	for i := range ds {
 		if ds[i] <= d+0.01 {
@@ -239,11 +237,7 @@ func (f *fit) least(points []point, from, to float64) (c, d float64) {
 			break
 		}
 	}
-	c = from + step*float64(first+last)/2
-	if at, _ := f.deviance(points, c); at < d || last > first {
-		return c, min(d, at)
-	}
-	return c, d
+	return from + step*float64(first+last)/2
 }
 
 // end is the end of the interval in a direction: 0 or +Inf if no rate is excluded.

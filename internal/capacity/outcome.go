@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"github.com/dynolab/dyno"
 )
 
 // An outcome is what a window says of all objectives.
@@ -82,7 +80,7 @@ func (s *Search) at(rate float64) (ws []Window) {
 
 // evidence is how strongly counts say that an objective is broken (above 0) or held (below 0); from 1 on, either
 // way, by a one-sided test of a level. Slow requests come together, at least cluster of them, so the test is clustered by second.
-func evidence(o dyno.Objective, whole Count, parts []Count, cluster, level float64) float64 {
+func evidence(o Objective, whole Count, parts []Count, cluster, level float64) float64 {
 	if whole.N == 0 {
 		return 0
 	}

@@ -14,7 +14,7 @@ const Settle = time.Second
 
 // CountOf counts the requests of a histogram that were beyond the limit of each objective; none of those that
 // succeeded is a failure.
-func CountOf(h *hist.Histogram, objectives []dyno.Objective) []Count {
+func CountOf(h *hist.Histogram, objectives []Objective) []Count {
 	counts := make([]Count, len(objectives))
 	for i, o := range objectives {
 		counts[i].N = float64(h.Count())
@@ -31,7 +31,7 @@ func CountOf(h *hist.Histogram, objectives []dyno.Objective) []Count {
 
 // Parts count the requests of a window second by second.
 type Parts struct {
-	Objectives []dyno.Objective
+	Objectives []Objective
 	Counts     [][]Count // of each second, of each objective
 }
 
@@ -90,7 +90,7 @@ func (p *Problem) Read(r *dyno.Result, rate float64, parts [][]Count) Window {
 }
 
 // percentile is the metric of an objective of latency.
-func percentile(o dyno.Objective) string {
+func percentile(o Objective) string {
 	i := slices.IndexFunc(dyno.Percentiles, func(x struct {
 		Metric string
 		Share  float64

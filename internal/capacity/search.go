@@ -171,7 +171,7 @@ func (s *Search) next() (rate float64, fine bool) {
 		return math.Sqrt(lo * hi), false
 	}
 	f := s.binding()
-	if s.enough(f, lo, hi) {
+	if s.enough(f) {
 		return 0, false
 	}
 	return s.refine(f, lo, hi), true
@@ -257,7 +257,7 @@ func (s *Search) Binding() (binding int) {
 }
 
 // enough reports whether the answer is as precise as asked for. A step has few windows near.
-func (s *Search) enough(f *fit, lo, hi float64) bool {
+func (s *Search) enough(f *fit) bool {
 	a := s.Answer()
 	if !a.within(s.Precision) {
 		return false

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/dynolab/dyno"
 )
 
 // A service is simulated: requests arrive at random and wait in one queue for one of its servers.
@@ -187,7 +185,7 @@ var services = []*service{
 // search is one search, with 1.4 s around each window.
 func (s *service) search(seed uint64, p Problem) *Search {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	p.Objectives, p.Seed = []dyno.Objective{{Share: s.share, Limit: time.Duration(s.limit * float64(time.Second))}}, seed
+	p.Objectives, p.Seed = []Objective{{Share: s.share, Limit: time.Duration(s.limit * float64(time.Second))}}, seed
 	if s.fails > 0 {
 		p.Objectives[0].Limit = 0
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab/rests"
-	"github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/turn"
+	"github.com/dynolab/dyno/internal/turns"
 )
 
 // A block is the trials of one block that run side by side.

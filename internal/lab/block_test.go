@@ -18,6 +18,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/internal/load"
+	"github.com/dynolab/dyno/internal/plan/how"
 )
 
 // ran is what a run told.
@@ -494,7 +495,7 @@ func TestBlockOfShortLoads(t *testing.T) {
 				t.Errorf("trial %d: error %q, %d turns", res.Trial.N, res.Err, res.Turns)
 			}
 		}
-		if said := e.Turns(); r.err != nil || len(r.results) != 2 || !strings.Contains(said, "100ms") {
+		if said := how.Turns(e); r.err != nil || len(r.results) != 2 || !strings.Contains(said, "100ms") {
 			t.Errorf("%v, %d results; it is said: %s", r.err, len(r.results), said)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/probe"
 )
 
@@ -99,6 +100,5 @@ func (l *Lab) Overridden(ctx context.Context, e *dyno.Experiment, rs ...*dyno.Re
 }
 
 func (e *OverriddenError) Error() string {
-	return fmt.Sprintf("%s; so the run ends (consider: a program that leaves %s as its environment has it, or --allow-overridden to go on)",
-		strings.Join(dyno.SayOverridden(e.Settings), "; "), e.Settings[0].Name)
+	return fmt.Sprintf("%s; so the run ends (consider: a program that leaves %s as its environment has it, or --allow-overridden to go on)", strings.Join(how.Overridden(e.Settings), "; "), e.Settings[0].Name)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/foreign"
 	"github.com/dynolab/dyno/internal/load/grpc"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject/awake"
 )
@@ -90,10 +91,9 @@ type Observers struct {
 	Interrupted func(r *dyno.Result)                                       // given the partial result of the trial during which Run's context ended
 }
 
-// Check returns the first mistake in a plan as a *dyno.PlanError: what e.Check finds, and mistakes in
-// the steps or the command of a load, which would otherwise appear only when a trial runs.
+// Check is check.Experiment, and finds mistakes in the load's steps or command, too, which would appear only in a trial.
 func Check(e *dyno.Experiment) error {
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		return err
 	}
 	for _, t := range firstBlock(e) {

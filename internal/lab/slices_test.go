@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/load"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/probe"
 )
 
@@ -109,7 +110,7 @@ func overhead(t *testing.T, pairs int) *dyno.Experiment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(&e); err != nil {
 		t.Fatal(err)
 	}
 	return &e
@@ -187,7 +188,7 @@ func TestSlicesOfAKnob(t *testing.T) {
 				Name: "x", Subject: dyno.Subject{Package: "x"}, Repeats: 2, Slice: dyno.Duration(slice), Probes: dyno.Probes{Use: []string{"proc"}},
 				Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "50"}}},
 			}
-			if err := e.Check(); err != nil {
+			if err := check.Experiment(e); err != nil {
 				t.Fatal(err)
 			}
 			rs, err := s.run(t.Context(), e)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
-	rota "github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load/http1"
 	"github.com/dynolab/dyno/internal/load/turn"
+	rota "github.com/dynolab/dyno/internal/turns"
 )
 
 // beside plays loads in turns by the clock as a block does: all are awaited before the set-up, the

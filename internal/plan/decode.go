@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
@@ -178,7 +179,7 @@ func (d *decoder) mapping(n ast.Node, fs fields) {
 // its name in JSON.
 func (d *decoder) keys(part any) fields {
 	fs := fields{}
-	for key, field := range dyno.Keys(reflect.ValueOf(part).Elem()) {
+	for key, field := range check.Keys(reflect.ValueOf(part).Elem()) {
 		if read := d.reader(key, field.Addr().Interface()); read != nil {
 			fs[key] = read
 		}

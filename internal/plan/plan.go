@@ -1,5 +1,5 @@
 // Package plan reads dyno.yaml, and run.json, into a dyno.Experiment. It owns the syntax,
-// and the line and column of every mistake; package dyno owns the meaning.
+// and the line and column of every mistake; package dyno owns the meaning, and package check judges it.
 package plan
 
 import (
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
@@ -38,7 +39,7 @@ func Parse(file string, src []byte) (*dyno.Experiment, error) {
 	if checked.Subject.String() == "" {
 		checked.Subject.Package = "given otherwise"
 	}
-	if err := checked.CheckFile(); err != nil {
+	if err := check.File(&checked); err != nil {
 		return nil, d.locate(err)
 	}
 	return e, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 const studyPlan = `name: sessions
@@ -115,7 +116,7 @@ func TestParseLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Check(); err != nil {
+		if err := check.Experiment(e); err != nil {
 			t.Fatal(err)
 		}
 		return &e.Load
@@ -193,13 +194,13 @@ func TestTrialsOfRates(t *testing.T) {
 		Factors: dyno.Factors{{Name: "load.rate", Levels: []string{"50", "0->10 over 7s"}}, {Name: "load.concurrency", Levels: []string{"300", "3"}}},
 		Repeats: 1,
 	}
-	check := func() {
+	passes := func() {
 		t.Helper()
-		if err := e.Check(); err != nil {
+		if err := check.Experiment(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	check()
+	passes()
 	for _, tr := range e.Trials() {
 		length := dyno.DefaultDuration
 		if tr.Setting[0].Value != "50" {
@@ -211,12 +212,12 @@ func TestTrialsOfRates(t *testing.T) {
 		}
 	}
 	e.Factors = e.Factors[:1]
-	check()
+	passes()
 	if l := e.Trials()[0].Load; l.Concurrency != dyno.DefaultConnections {
 		t.Errorf("%d connections, want the default of an open load", l.Concurrency)
 	}
 	e.Load.Duration = 10e9
-	if err := e.Check(); err == nil || !strings.Contains(err.Error(), "the rate has its own length, 7s") {
+	if err := check.Experiment(e); err == nil || !strings.Contains(err.Error(), "the rate has its own length, 7s") {
 		t.Errorf("a duration beside stages that end: %v", err)
 	}
 }
@@ -381,12 +382,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil && !errors.As(err, &mistake) {
 			t.Fatalf("%T: %v", err, err)
 		}
-		if err == nil && e.Subject.String() == "" && e.Check() == nil {
+		if err == nil && e.Subject.String() == "" && check.Experiment(e) == nil {
 			t.Fatal("a plan without a subject passes Check")
 		}
-		if err == nil && e.Check() == nil {
-			if resolved := e.Resolved(); resolved.Check() != nil {
-				t.Fatalf("a good plan does not pass with its defaults written out: %v", resolved.Check())
+		if err == nil && check.Experiment(e) == nil {
+			if resolved := e.Resolved(); check.Experiment(&resolved) != nil {
+				t.Fatalf("a good plan does not pass with its defaults written out: %v", check.Experiment(&resolved))
 			}
 		}
 	})
@@ -400,7 +401,7 @@ func TestTrials(t *testing.T) {
 		Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"100", "off"}}, {Name: "load.concurrency", Levels: []string{"1", "8"}}},
 		Repeats: 20, Seed: new(uint64(7)),
 	}
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		t.Fatal(err)
 	}
 	trials := e.Trials()
@@ -457,7 +458,7 @@ func TestLevelsThatMeanNothing(t *testing.T) {
 		if c.factor == "arg.whole" {
 			e.Subject.Args = []string{`{{index .arg "whole"}}`}
 		}
-		if err := e.Check(); (err == nil) != c.ok {
+		if err := check.Experiment(e); (err == nil) != c.ok {
 			t.Errorf("%s=%s: %v", c.factor, c.level, err)
 		}
 	}
@@ -564,7 +565,7 @@ func TestTrialsForMemory(t *testing.T) {
 		if last.For != dyno.ForMemory || time.Duration(last.Load.Duration) != c.duration || time.Duration(last.Load.Idle) != c.idle {
 			t.Errorf("%s: for %q, %v, idle %v; want %v, idle %v", c.plan, last.For, last.Load.Duration, last.Load.Idle, c.duration, c.idle)
 		}
-		if err := e.Check(); err != nil {
+		if err := check.Experiment(e); err != nil {
 			t.Errorf("%s: %v", c.plan, err)
 		}
 	}
@@ -604,7 +605,7 @@ thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_li
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		t.Fatal(err)
 	}
 	data, err := json.Marshal(e)
@@ -629,7 +630,7 @@ thresholds: ["p99 < 30ms", failures == 0, change(p99)<5%, patch_p99 < 1s, GET_li
 	})
 	e.Factors = nil
 	var mistake *dyno.PlanError
-	if err := e.Check(); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "only one setting (consider: --vary") {
+	if err := check.Experiment(e); !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, "only one setting (consider: --vary") {
 		t.Errorf("a change of one setting: %v", err)
 	} else if at := plan.Locate("dyno.yaml", []byte(src), mistake); at.Line != 5 || at.Column != 43 {
 		t.Errorf("at %d:%d", at.Line, at.Column)

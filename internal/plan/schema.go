@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/goccy/go-yaml"
 )
 
@@ -119,7 +120,7 @@ func describe(root, step schema) error {
 // object is a mapping with a key for each field that the parser reads.
 func object(t reflect.Type) schema {
 	properties := schema{}
-	for key, field := range dyno.Keys(reflect.New(t).Elem()) {
+	for key, field := range check.Keys(reflect.New(t).Elem()) {
 		if of := schemaOf(key, field.Type()); of != nil {
 			properties[key] = of
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 // Set gives a key of a plan, such as "load.warmup", the value that a text says. The text
@@ -17,7 +18,7 @@ func Set(e *dyno.Experiment, key, text string) error {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		for name, field := range dyno.Keys(reflect.Indirect(v)) {
+		for name, field := range check.Keys(reflect.Indirect(v)) {
 			if name == key {
 				v = field
 			}

@@ -14,13 +14,14 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/plot"
 	"github.com/dynolab/dyno/internal/report/profile"
+	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/tables"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
 // Screen is the number of lines that a brief text has at most.
-const Screen = 45
+const Screen = screen.Lines
 
 const (
 	leastChanges = 13 // lines, with the verdict above

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/advice"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/report/export"
 	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
@@ -87,11 +87,4 @@ func textOf(w io.Writer, f *findings.Findings, o layout.Options) error {
 func answered(r *dyno.Result) bool { return r.Sent.Requests > 0 || len(r.Values) > 0 }
 
 // JSON writes a report, a log or a profile as JSON, indented. The error is w's.
-func JSON(w io.Writer, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
-}
+func JSON(w io.Writer, v any) error { return answer.Write(w, v) }

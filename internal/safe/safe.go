@@ -1,6 +1,6 @@
 // Package safe reads files that somebody else may have made: it refuses those that would take
 // all memory, never end, or lie elsewhere. Every reader of a run directory and of a file that a
-// plan or a flag names goes through a [Budget].
+// plan or a flag names goes through a [Budget]. It also knows by their names which values are secret.
 package safe
 
 import (

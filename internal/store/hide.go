@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/safe"
 )
 
 // spelled are the ways in which one text has a name and its value, or only a value.
@@ -77,7 +78,7 @@ func (h *hider) find(key string, x any) {
 			case key == "capture" || key == "data":
 			case k == "vary" || k == "settings":
 				h.levels = append(h.levels, fmt.Sprint(x[k]))
-			case ok && dyno.Secret(k):
+			case ok && safe.Secret(k):
 				h.take(k, text)
 			default:
 				h.find(k, x[k])
@@ -87,7 +88,7 @@ func (h *hider) find(key string, x any) {
 		last := ""
 		for _, v := range x {
 			text, ok := v.(string)
-			if ok && strings.HasPrefix(last, "-") && !strings.Contains(last, "=") && dyno.Secret(last) {
+			if ok && strings.HasPrefix(last, "-") && !strings.Contains(last, "=") && safe.Secret(last) {
 				h.take(strings.TrimLeft(last, "-"), text)
 			}
 			h.find(key, v)
@@ -98,7 +99,7 @@ func (h *hider) find(key string, x any) {
 			for _, m := range form.FindAllStringSubmatch(x, -1) {
 				if len(m) == 2 {
 					h.take(form.SubexpNames()[1], m[1])
-				} else if dyno.Secret(m[1]) {
+				} else if safe.Secret(m[1]) {
 					h.take(m[1], m[2])
 				}
 			}

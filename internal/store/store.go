@@ -25,6 +25,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/plan"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/safe"
 )
 
@@ -198,7 +199,7 @@ func (d *Dir) Extend(blocks int) error {
 			after = max(after, r.Trial.Block)
 		}
 	}
-	return plan.Extend(after, blocks)
+	return check.Extend(plan, after, blocks)
 }
 
 // WritePlan keeps what Extend changed.

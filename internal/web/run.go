@@ -39,6 +39,7 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	on("GET", "files/{name...}", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.files(w, r, p) }))
 	on("GET", "answer.html", page("answer.html"))
+	on("GET", "certificate.html", page("certificate.html"))
 	if p.campaign {
 		on("GET", "{$}", page("answer.html"))
 		mux.ServeHTTP(w, r)
@@ -157,7 +158,7 @@ func (s *Site) others(p foundDir, dir *store.Dir, base string) (links []html.Fil
 // fileLinks are links to the files that a reader asks for most.
 func fileLinks(p foundDir) (links []html.File) {
 	own := runURL(p.ID)
-	for _, name := range []string{"answer.html", "report.html"} {
+	for _, name := range []string{"answer.html", "certificate.html", "report.html"} {
 		if exists(p.path, name) {
 			links = append(links, html.File{Name: name, URL: own + name})
 		}

@@ -208,6 +208,10 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, get(t, s, "/runs/x/report.html"), 200, "<p>report")
+	if err := os.WriteFile(filepath.Join(path, "certificate.html"), []byte("<p>certificate"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want(t, get(t, s, "/runs/x/certificate.html"), 200, "<p>certificate")
 }
 
 // Assets are kept at their own address, and are asked for again at another.

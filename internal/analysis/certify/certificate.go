@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
@@ -43,24 +44,25 @@ type Change struct {
 	Size float64 `json:"size-frac"` // as the Kind says; 0 of Equal
 }
 
-// Schema is the version of the file.
-const Schema = 1
+// AnswerKind and Schema are of the file's envelope; the schema is its version.
+const (
+	AnswerKind = "certificate"
+	Schema     = 1
+)
 
 // A Certificate is what came of a campaign.
 type Certificate struct {
-	Schema      int       `json:"schema"`
-	Dyno        string    `json:"dyno"` // version
-	Made        time.Time `json:"made"`
-	Service     string    `json:"service"` // as the user named it
-	Of          Identity  `json:"of"`
-	Load        string    `json:"load"`                  // in words
-	How         string    `json:"how"`                   // side by side, or one launch after the other, in words
-	Within      float64   `json:"within-sec,omitempty"`  // most time of a run; 0 if its blocks were given
-	Unplanted   string    `json:"unplanted,omitempty"`   // why nothing could be planted; then all runs are of equal settings
-	Base        *Base     `json:"base,omitempty"`        // of the service without a change; nil if nothing was planted
-	Amounts     []Amount  `json:"amounts,omitempty"`     // what was planted
-	Interrupted bool      `json:"interrupted,omitempty"` // the campaign did not come to its end
-	Outcomes    []Outcome `json:"outcomes"`              // in the order of the runs
+	answer.Envelope[answer.Setting, string] // made when the last run was judged; a file of an older dyno has no kind, plan, settings and notes
+
+	Service   string    `json:"service"` // as the user named it
+	Of        Identity  `json:"of"`
+	Load      string    `json:"load"`                 // in words
+	How       string    `json:"how"`                  // side by side, or one launch after the other, in words
+	Within    float64   `json:"within-sec,omitempty"` // most time of a run; 0 if its blocks were given
+	Unplanted string    `json:"unplanted,omitempty"`  // why nothing could be planted; then all runs are of equal settings
+	Base      *Base     `json:"base,omitempty"`       // of the service without a change; nil if nothing was planted
+	Amounts   []Amount  `json:"amounts,omitempty"`    // what was planted
+	Outcomes  []Outcome `json:"outcomes"`             // in the order of the runs
 }
 
 // An Outcome is one run, after it was judged and what was planted is known.

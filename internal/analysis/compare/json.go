@@ -6,6 +6,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/placement"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
@@ -15,8 +16,8 @@ const Schema = 2
 
 // A Form is what summary.json holds; doc/format.md describes it.
 type Form struct {
-	Schema     int                 `json:"schema"`
-	Kind       Kind                `json:"kind"`
+	answer.Envelope[Setting, string] // its kind is what was measured, as before there was an envelope
+
 	Name       string              `json:"name"`
 	About      []string            `json:"about,omitempty"`
 	Planned    int                 `json:"planned"`
@@ -25,7 +26,6 @@ type Form struct {
 	Negligible dyno.Number         `json:"negligible"`
 	Looks      []int               `json:"looks,omitempty"`
 	Metrics    []rowJSON           `json:"metrics"`
-	Settings   []Setting           `json:"settings"`
 	CPU        []profiles.CPUShare `json:"cpu,omitempty"`
 	Places     *placement.Places   `json:"places,omitempty"`
 	Warnings   dyno.Warnings       `json:"warnings"`
@@ -108,14 +108,14 @@ type failureJSON struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Form()) }
+func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Form(answer.Head{})) }
 
 // Form makes the form of summary.json. What is not known is null in it.
-func (t *Table) Form() Form {
+func (t *Table) Form(h answer.Head, notes ...string) Form {
 	j := Form{
-		Schema: Schema, Kind: t.Kind, Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
+		Envelope: answer.New(string(t.Kind), Schema, h, t.Settings, notes), Name: t.Name, About: t.About, Planned: t.Planned, Trials: t.Trials, Blocks: t.Blocks,
 		Negligible: dyno.Number(t.Negligible), Looks: t.Looks,
-		Metrics: []rowJSON{}, Settings: append([]Setting{}, t.Settings...), Failed: []failureJSON{},
+		Metrics: []rowJSON{}, Failed: []failureJSON{},
 		Warnings: dyno.Warnings{}, CPU: t.CPU, Places: t.Places,
 	}
 	for _, d := range t.Doubts {

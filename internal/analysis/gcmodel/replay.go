@@ -214,7 +214,7 @@ func (f *facts) again(s Setting, slower float64) (r replayed) {
 	var rooms []float64
 	for i := range n + len(f.live) {
 		j := i % len(f.live)
-		goal, limited := f.goal(s, marked, k)
+		goal, limited := f.goal(s, marked)
 		room := max(goal-marked, leastRunway)
 		goal = marked + room
 		natural, rise := slower*k*f.black[j], 0.0
@@ -260,7 +260,7 @@ func (s Setting) scale() float64 {
 }
 
 // goal is the heap that the pacer wants to stay below, and whether the limit sets it.
-func (f *facts) goal(s Setting, marked, k float64) (goal float64, limited bool) {
+func (f *facts) goal(s Setting, marked float64) (goal float64, limited bool) {
 	g := s.GOGC / 100
 	goal = math.Inf(1)
 	if !math.IsInf(g, 1) {

@@ -3,7 +3,6 @@ package leak
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -33,12 +32,6 @@ type OtherGrown struct {
 	Name string // goroutines, threads or fds
 	*Grown
 	Sites []LeakSite // of goroutines that leak: where they wait
-}
-
-// Leaks reports whether anything was found to leak.
-func (l *Leak) Leaks() bool {
-	leaks := func(g *Grown) bool { return g != nil && g.Verdict == Leaking }
-	return leaks(l.Memory) || leaks(l.Outside) || slices.ContainsFunc(l.Others, func(o OtherGrown) bool { return leaks(o.Grown) })
 }
 
 // Of puts what grew in the trials of a setting together; nil if nothing is known.

@@ -29,7 +29,8 @@ type Source struct {
 	Pooled  []Window // one of each setting, of all its trials; in the order of the plan
 	Tail    *Tail    // nil if requests were not kept, or met no collection
 	Notes   []Note
-	Elapsed float64 // seconds of all windows
+	Plan    *dyno.Experiment // of the run, without credentials; nil of a log
+	Elapsed float64          // seconds of all windows
 }
 
 // Per is the unit that figures are divided by.
@@ -93,7 +94,7 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	case plan.Slice > 0:
 		return nil, fmt.Errorf("%s has slices of one process, whose heap carries over from one setting to the next (consider: dyno run without --slice)", dir.Path)
 	}
-	s := &Source{Name: plan.Name, Per: Request}
+	s := &Source{Name: plan.Name, Per: Request, Plan: store.Redacted(plan)}
 	rd := reader{Source: s, dir: dir, options: o}
 	if err := rd.group(); err != nil {
 		return nil, err
@@ -114,9 +115,7 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 		s.Per = Minute
 	}
 	for _, r := range rd.trials {
-		if err := rd.add(r); err != nil {
-			return nil, err
-		}
+		rd.add(r)
 	}
 	s.pool(rd.order)
 	if err := rd.checkCollections(); err != nil {
@@ -250,18 +249,17 @@ func (rd *reader) about() {
 }
 
 // add reads the window of a trial. A trial that cannot be read is a note.
-func (rd *reader) add(r *dyno.Result) error {
+func (rd *reader) add(r *dyno.Result) {
 	w, err := rd.window(r, rd.order[slices.Index(rd.settings, r.Trial.Setting.String())])
 	if err != nil {
 		rd.failed = err
 		if !errors.Is(err, fs.ErrNotExist) {
 			rd.Notes = append(rd.Notes, Note{Kind: Unread, Trial: r.Trial.N, Err: err})
 		}
-		return nil
+		return
 	}
 	rd.Trials = append(rd.Trials, Window{w, []int{r.Trial.N}})
 	rd.Elapsed += w.Elapsed
-	return nil
 }
 
 // checkCollections fails if nothing can be predicted from the run. It notes settings without a collection.

@@ -12,10 +12,10 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/cluster/wire"
-	"github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/pool"
 	"github.com/dynolab/dyno/internal/load/requestlog"
+	"github.com/dynolab/dyno/internal/turns"
 )
 
 // A share is what one member sends.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan/check"
 )
 
 // benchAB compares two levels of a variable.
@@ -21,7 +22,7 @@ func benchAB() *dyno.Experiment {
 // runBench runs an experiment with simulated binaries.
 func runBench(t *testing.T, f *fakeBinaries, e *dyno.Experiment, change ...func(*Bencher)) (rs []*dyno.Result, err error) {
 	t.Helper()
-	if err := e.Check(); err != nil {
+	if err := check.Experiment(e); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {

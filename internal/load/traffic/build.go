@@ -17,6 +17,7 @@ import (
 	"unique"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/safe"
 )
 
 // Why something of a recording is left out, as the plan's warning says it after a number.
@@ -329,7 +330,7 @@ func (b *builder) keep(all []Header) uint32 {
 	return n
 }
 
-// ofUsers matches headers of real users that are secret beside those of dyno.Secret: a recording has more kinds of
+// ofUsers matches headers of real users that are secret beside those of safe.Secret: a recording has more kinds of
 // them than a plan.
 var ofUsers = regexp.MustCompile(`(?i)(?:^|[-_])(?:auth|authentication|session|sessionid|sid|oidc|saml)(?:$|[-_])|key$`)
 
@@ -337,7 +338,7 @@ var ofUsers = regexp.MustCompile(`(?i)(?:^|[-_])(?:auth|authentication|session|s
 func (b *builder) secret(name string) bool {
 	is, known := b.names[name]
 	if !known {
-		is = dyno.Secret(name) || ofUsers.MatchString(name)
+		is = safe.Secret(name) || ofUsers.MatchString(name)
 		b.names[strings.Clone(name)] = is
 	}
 	return is

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/safe"
 )
 
 // recorded reads a text as a recording.
@@ -289,7 +290,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("request %d: %s %q", i, q.Method, q.Target)
 			}
 			for _, h := range q.Headers {
-				if dyno.Secret(h.Name) || strings.ContainsAny(h.Name+h.Value, "\r\n") {
+				if safe.Secret(h.Name) || strings.ContainsAny(h.Name+h.Value, "\r\n") {
 					t.Fatalf("request %d has header %q", i, h)
 				}
 			}

@@ -4,8 +4,8 @@ import (
 	"sort"
 	"time"
 
-	rota "github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load/schedule"
+	rota "github.com/dynolab/dyno/internal/turns"
 )
 
 // slots are turns that go by the clock: the run's own time is cut into pieces of one length,

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	rota "github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load/cpu"
 	"github.com/dynolab/dyno/internal/load/pace"
+	rota "github.com/dynolab/dyno/internal/turns"
 )
 
 // A Turn lets the requests of a run begin only while it is the run's turn, so that several

@@ -15,6 +15,9 @@ type Spot struct {
 // An Extent is a value with its bounds.
 type Extent struct{ Value, Lo, Hi float64 }
 
+// At is a value whose bounds are not known.
+func At(x float64) Extent { return Extent{x, math.NaN(), math.NaN()} }
+
 // A Cloud is spots of one kind.
 type Cloud struct {
 	Name   string

@@ -1,6 +1,7 @@
 package html
 
 import (
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -25,10 +26,17 @@ func TestContrast(t *testing.T) {
 	if strings.ReplaceAll(themes[1][1], " ", "") != strings.ReplaceAll(themes[2][1], " ", "") {
 		t.Error("the dark theme differs from the system's")
 	}
+	light := map[string]string{}
 	for n, theme := range themes {
 		color := map[string]string{}
+		if n == 3 {
+			color = maps.Clone(light) // print says only what differs
+		}
 		for _, v := range variable.FindAllStringSubmatch(theme[1], -1) {
 			color[v[1]] = v[2]
+		}
+		if n == 0 {
+			light = color
 		}
 		if len(color) != 21 {
 			t.Errorf("theme %d has %d colours", n, len(color))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/report/chart"
-	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
@@ -17,22 +16,11 @@ func (r *Report) First() string { return r.first(r.answers()) }
 // HTML writes the answer as one self-contained page. The error is w's.
 func (r *Report) HTML(w io.Writer) error {
 	answers := r.answers()
-	head := r.head(answers)
 	o, _ := r.shown(answers)
-	p := html.Simple{
-		Title: head[0], About: head[1:],
-		Figure:  fmt.Sprintf("%s against the rate", o.Name),
-		Shows:   fmt.Sprintf("Each mark is a window at one rate (right), with what was seen there (up); the line is the limit, %s. Both axes are logarithmic.", o.Threshold),
-		Picture: r.figure(answers), Notes: append(r.Notes, r.doubts(answers)...),
-		Foot: fmt.Sprintf("Made by dyno capacity %s. All windows: dyno report %s", r.Dyno, r.Dir),
-	}
-	if len(r.Settings) > 1 {
-		t := *r.compared(answers)
-		t.Title = "Settings"
-		p.Tables = append(p.Tables, t)
-	}
-	p.Tables = append(p.Tables, *r.measured(answers, math.MaxInt))
-	return html.WriteSimple(w, p)
+	a := r.said(0)
+	a.Figure, a.Picture = fmt.Sprintf("%s against the rate", o.Name), r.figure(answers)
+	a.Shows = fmt.Sprintf("Each mark is a window at one rate (right), with what was seen there (up); the line is the limit, %s. Both axes are logarithmic.", o.Threshold)
+	return a.HTML(w)
 }
 
 // figure has the windows of each setting, or those that held and did not of the only one.
@@ -43,7 +31,7 @@ func (r *Report) figure(answers []capacity.Answer) chart.SVG {
 	each := make([]chart.Cloud, len(r.Settings))
 	least, most := math.Inf(1), 0.0
 	r.near(answers, func(i int, w *capacity.Window, y float64) {
-		spot := chart.Spot{Tip: fmt.Sprintf("%s: %s", perSecond(w.Rate), seen(o, y)), X: chart.Extent{Value: w.Rate}, Y: chart.Extent{Value: y}}
+		spot := chart.Spot{Tip: fmt.Sprintf("%s: %s", perSecond(w.Rate), seen(o, y)), X: chart.At(w.Rate), Y: chart.At(y)}
 		each[i].Name = layout.Label(r.Settings[i].String())
 		each[i].Spots = append(each[i].Spots, spot)
 		if r.Searches[i].Held(w) {
@@ -57,7 +45,7 @@ func (r *Report) figure(answers []capacity.Answer) chart.SVG {
 		return ""
 	}
 	for _, rate := range []float64{least, most} {
-		line.Spots = append(line.Spots, chart.Spot{X: chart.Extent{Value: rate}, Y: chart.Extent{Value: limit}})
+		line.Spots = append(line.Spots, chart.Spot{X: chart.At(rate), Y: chart.At(limit)})
 	}
 	clouds := []chart.Cloud{held, not, line}
 	if len(each) > 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/stats"
 )
@@ -21,8 +22,9 @@ type Report struct {
 	Searches   []*capacity.Search
 	Negligible float64 // differences of settings that are the same
 
-	Name        string // of the service
-	Dyno        string // version
+	Name        string           // of the service
+	Dyno        string           // version
+	Plan        *dyno.Experiment // as asked, without credentials
 	Made        time.Time
 	Dir         string // of the run
 	Arrival     string // constant or poisson
@@ -42,18 +44,13 @@ func (r *Report) answers() []capacity.Answer {
 // The shape of capacity.json, which doc/format.md describes.
 type (
 	document struct {
-		Kind        string      `json:"kind"`
-		Schema      int         `json:"schema"`
-		Dyno        string      `json:"dyno"`
-		Made        time.Time   `json:"made"`
-		Name        string      `json:"name"`
-		Arrival     string      `json:"arrival"`
-		Sessions    bool        `json:"sessions,omitempty"`
-		Objectives  []objective `json:"objectives"`
-		Precision   float64     `json:"precision-frac"`
-		Settings    []setting   `json:"settings"`
-		Interrupted bool        `json:"interrupted,omitempty"`
-		Notes       []string    `json:"notes,omitempty"`
+		answer.Envelope[setting, string]
+
+		Name       string      `json:"name"`
+		Arrival    string      `json:"arrival"`
+		Sessions   bool        `json:"sessions,omitempty"`
+		Objectives []objective `json:"objectives"`
+		Precision  float64     `json:"precision-frac"`
 	}
 	objective struct {
 		Threshold dyno.Threshold `json:"objective"`
@@ -61,8 +58,8 @@ type (
 		Limit     float64        `json:"limit-sec,omitempty"`
 	}
 	setting struct {
-		Setting  string        `json:"setting"`
-		Levels   dyno.Setting  `json:"levels"`
+		answer.Setting
+
 		Answer   capacity.Kind `json:"answer"`
 		Capacity dyno.Number   `json:"capacity/s"`
 		Lo       dyno.Number   `json:"lo"`
@@ -101,18 +98,15 @@ type (
 
 // Document is capacity.json.
 func (r *Report) Document() any {
-	d := document{
-		Kind: "capacity", Schema: Schema, Dyno: r.Dyno, Made: r.Made, Name: r.Name, Arrival: r.Arrival, Sessions: r.Sessions,
-		Precision: r.Problem.Precision, Interrupted: r.Interrupted, Notes: r.Notes,
-	}
+	d := document{Name: r.Name, Arrival: r.Arrival, Sessions: r.Sessions, Precision: r.Problem.Precision}
 	for _, o := range r.Problem.Objectives {
 		d.Objectives = append(d.Objectives, objective{o.Threshold, o.Share, o.Limit.Seconds()})
 	}
-	answers := r.answers()
+	answers, settings := r.answers(), []setting(nil)
 	ratios := capacity.Against(answers, r.Negligible)
 	for i, a := range answers {
 		s := setting{
-			Setting: r.Settings[i].String(), Levels: r.Settings[i], Answer: a.Kind,
+			Setting: answer.SettingOf(r.Settings[i]), Answer: a.Kind,
 			Capacity: dyno.Number(a.Rate), Lo: excluded(a.Lo), Hi: dyno.Number(a.Hi),
 			Limited: a.Limited, Flat: a.Flat, Restless: r.Searches[i].Restless(), Spent: r.Searches[i].Spent.Seconds(), Windows: windows(r.Searches[i]),
 		}
@@ -122,8 +116,9 @@ func (r *Report) Document() any {
 		if x := ratios[i]; i > 0 {
 			s.Against = &against{dyno.Number(x.Ratio), dyno.Number(x.Lo), dyno.Number(x.Hi), dyno.Number(x.P), x.Verdict}
 		}
-		d.Settings = append(d.Settings, s)
+		settings = append(settings, s)
 	}
+	d.Envelope = answer.New("capacity", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, settings, r.Notes)
 	return d
 }
 

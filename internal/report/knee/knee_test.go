@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
 )
 
 // searched is a report of services whose share beyond the limit grows with the rate as a queue's, in windows that go with
@@ -24,7 +25,7 @@ func searched(t *testing.T, within time.Duration, capacities ...float64) *Report
 	t.Helper()
 	r := &Report{Name: "svc", Arrival: "poisson", Dir: "dyno-runs/svc", Negligible: 0.01}
 	for _, text := range []string{"p99 < 30ms", "failures < 1%"} {
-		o, err := dyno.ParseObjective(text)
+		o, err := capacity.ParseObjective(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +50,7 @@ func searched(t *testing.T, within time.Duration, capacities ...float64) *Report
 func fits(t *testing.T, text string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if len(lines) > mostLines {
+	if len(lines) > screen.Lines {
 		t.Errorf("%d lines", len(lines))
 	}
 	for _, l := range lines {

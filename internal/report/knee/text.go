@@ -12,43 +12,27 @@ import (
 	"github.com/dynolab/dyno/internal/capacity"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/plot"
+	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// mostLines is a screen, of which the heading of the last table and what follows take some.
-const (
-	mostLines   = 45
-	aroundTable = 6
-)
-
 // Text is what dyno capacity prints: a screen, the answer first.
-func (r *Report) Text(o layout.Options) string {
-	var b strings.Builder
-	line := func(text string) { b.WriteString(layout.Fold(text, "", "  ", o.Columns())) }
-	section := func(s *layout.Section) {
-		for n := range s.Grids {
-			s.Grids[n].Narrow(o.Columns())
-		}
-		s.Text(&b, o.Columns(), o.Color)
-	}
+func (r *Report) Text(o layout.Options) string { return r.said(min(o.Columns(), 76)).Text(o) }
+
+// said is the answer as people read it, with a picture of so many columns.
+func (r *Report) said(columns int) *screen.Answer {
 	answers := r.answers()
-	for _, text := range r.head(answers) {
-		line(text)
+	a := &screen.Answer{
+		Head: r.head(answers), Notes: slices.Concat(r.Notes, r.doubts(answers)),
+		Last: "All windows: dyno report " + r.Dir, By: "capacity " + r.Dyno,
 	}
 	if len(r.Settings) > 1 {
-		section(r.compared(answers))
+		a.Parts = append(a.Parts, screen.Part{Section: r.compared(answers)})
 	}
-	if lines := r.drawn(answers, min(o.Columns(), 76)); lines != nil {
-		b.WriteString("\n" + strings.Join(lines, "\n") + "\n")
-	}
-	notes := slices.Concat(r.Notes, r.doubts(answers))
-	section(r.measured(answers, mostLines-aroundTable-strings.Count(b.String(), "\n")-2*len(notes)))
-	b.WriteString("\n")
-	for _, n := range notes {
-		line(n)
-	}
-	line("All windows: dyno report " + r.Dir)
-	return b.String()
+	a.Parts = append(a.Parts,
+		screen.Part{Draw: func(int) []string { return r.drawn(answers, columns) }},
+		screen.Part{Fit: func(lines int) *layout.Section { return r.measured(answers, lines-1) }}) // but for the heading
+	return a
 }
 
 // head is the answer, what it lacks, and how it was measured.
@@ -229,7 +213,7 @@ func (r *Report) compared(answers []capacity.Answer) *layout.Section {
 var signs = []rune("123456789abcdefghijklmnopqrstuvwxyz")
 
 // shown is the objective that pictures are about, and its limit.
-func (r *Report) shown(answers []capacity.Answer) (o dyno.Objective, limit float64) {
+func (r *Report) shown(answers []capacity.Answer) (o capacity.Objective, limit float64) {
 	o = r.Problem.Objectives[answers[0].Binding]
 	return o, cmp.Or(o.Limit.Seconds(), o.Share)
 }
@@ -365,7 +349,7 @@ func (r *Report) doubts(answers []capacity.Answer) (texts []string) {
 	return texts
 }
 
-func seen(o dyno.Objective, x float64) string {
+func seen(o capacity.Objective, x float64) string {
 	switch {
 	case math.IsNaN(x):
 		return "-"
@@ -401,7 +385,7 @@ func held(s *capacity.Search, w *capacity.Window) string {
 }
 
 // Progress is one line about a window that is over.
-func Progress(objectives []dyno.Objective, setting string, w *capacity.Window, failures map[string]int) string {
+func Progress(objectives []capacity.Objective, setting string, w *capacity.Window, failures map[string]int) string {
 	var parts []string
 	for j, o := range objectives {
 		beyond := ""

@@ -8,24 +8,17 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/chart"
-	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
 // HTML writes a forecast as one self-contained page. The error is w's.
 func HTML(w io.Writer, f *predict.Forecast) error {
-	t := newTable(f, true)
 	name, _, _ := memory(f)
-	lines := heading(f)
-	return html.WriteSimple(w, html.Simple{
-		Title: lines[0], About: lines[1:],
-		Figure:  "Memory against the CPU time of collections",
-		Shows:   fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time. Both axes are logarithmic.", name),
-		Picture: figure(f),
-		Tables:  []layout.Section{{Title: "Settings", Grids: []layout.Grid{t.grid}, Notes: append(t.footnotes(), notes(f)...)}},
-		Notes:   []string{"The figure beside a value is the reach of its 90% interval."},
-		Foot:    "Made by dyno predict. " + last(f),
-	})
+	a := said(f, f, true)
+	a.Notes = append(a.Notes, "The figure beside a value is the reach of its 90% interval.")
+	a.Figure, a.Picture = "Memory against the CPU time of collections", figure(f)
+	a.Shows = fmt.Sprintf("Each mark is a setting, and the lines through it are its 90%% intervals: right is more memory (%s), up is more CPU time. Both axes are logarithmic.", name)
+	return a.HTML(w)
 }
 
 // figure draws settings with and without a limit, and what was measured.
@@ -46,7 +39,7 @@ func figure(f *predict.Forecast) chart.SVG {
 			X: extent(of(r)), Y: extent(r.GCCPU),
 		})
 		if w := r.Measured; w != nil {
-			at := chart.Spot{X: chart.Extent{Value: measured(w)}, Y: chart.Extent{Value: w.GCCPU / w.Requests}}
+			at := chart.Spot{X: chart.At(measured(w)), Y: chart.At(w.GCCPU / w.Requests)}
 			at.Tip = fmt.Sprintf("%s, measured: %s, %s", predict.Name(r.Setting), tip(x, at.X.Value), tip(y, at.Y.Value))
 			was.Spots = append(was.Spots, at)
 		}

@@ -5,20 +5,15 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 )
 
 // schema is the version of the JSON.
 const schema = 1
 
-type estimateJSON struct {
-	Value dyno.Number `json:"value"`
-	Lo    dyno.Number `json:"lo"`
-	Hi    dyno.Number `json:"hi"`
-}
-
-func estimate(e gcmodel.Estimate) estimateJSON {
-	return estimateJSON{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
+func estimate(e gcmodel.Estimate) answer.Estimate {
+	return answer.Estimate{Value: dyno.Number(e.Value), Lo: dyno.Number(e.Lo), Hi: dyno.Number(e.Hi)}
 }
 
 type settingJSON struct {
@@ -51,13 +46,13 @@ type measuredJSON struct {
 
 type predictedJSON struct {
 	settingJSON
-	Cycles   estimateJSON    `json:"gc"`
-	GCCPU    estimateJSON    `json:"gc-cpu-sec"`
-	CPU      estimateJSON    `json:"cpu-sec"`
-	HeapPeak estimateJSON    `json:"heap-peak-B"`
-	RSSPeak  estimateJSON    `json:"rss-peak-B"`
-	Marking  estimateJSON    `json:"gc-wall-frac"`
-	Met      estimateJSON    `json:"met-frac"`
+	Cycles   answer.Estimate `json:"gc"`
+	GCCPU    answer.Estimate `json:"gc-cpu-sec"`
+	CPU      answer.Estimate `json:"cpu-sec"`
+	HeapPeak answer.Estimate `json:"heap-peak-B"`
+	RSSPeak  answer.Estimate `json:"rss-peak-B"`
+	Marking  answer.Estimate `json:"gc-wall-frac"`
+	Met      answer.Estimate `json:"met-frac"`
 	Limited  bool            `json:"limited"`
 	Spiral   bool            `json:"spiral"`
 	Measured bool            `json:"measured"`
@@ -79,8 +74,8 @@ type noteJSON struct {
 }
 
 type forecastJSON struct {
-	Kind        string          `json:"kind"`
-	Schema      int             `json:"schema"`
+	answer.Envelope[answer.Setting, noteJSON] // notes have a kind, as they had before there was an envelope
+
 	Source      string          `json:"source"`
 	Log         bool            `json:"log"`
 	Per         predict.Per     `json:"per"`
@@ -90,14 +85,15 @@ type forecastJSON struct {
 	Measured    []measuredJSON  `json:"measured"`
 	Predictions []predictedJSON `json:"predictions"`
 	Tail        *tailJSON       `json:"tail"`
-	Notes       []noteJSON      `json:"notes"`
 }
 
-// JSON is a forecast as an object that doc/format.md describes, for package json.
-func JSON(f *predict.Forecast) any {
+// JSON is a forecast as an object that doc/format.md describes, for package json. h says who made it, and when.
+func JSON(f *predict.Forecast, h answer.Head) any {
+	var settings []answer.Setting
+	var notes []noteJSON
 	j := forecastJSON{
-		Kind: "prediction", Schema: schema, Source: f.Name, Log: f.Log, Per: f.Per, Group: f.Group, Live: f.Live, Cliff: dyno.Number(f.Cliff),
-		Measured: []measuredJSON{}, Predictions: []predictedJSON{}, Notes: []noteJSON{},
+		Source: f.Name, Log: f.Log, Per: f.Per, Group: f.Group, Live: f.Live, Cliff: dyno.Number(f.Cliff),
+		Measured: []measuredJSON{}, Predictions: []predictedJSON{},
 	}
 	for i := range f.Pooled {
 		w := &f.Pooled[i]
@@ -119,12 +115,15 @@ func JSON(f *predict.Forecast) any {
 			Limited: r.Limited, Spiral: r.Spiral, Measured: r.Measured != nil, Doubts: append([]gcmodel.Doubt{}, r.Doubts...),
 		}
 		j.Predictions = append(j.Predictions, p)
+		settings = append(settings, answer.SettingNamed(p.Setting))
 	}
 	if t := f.Tail; t != nil {
 		j.Tail = &tailJSON{predict.Name(t.Setting), t.Met, t.MetP50, t.MetP99, t.ClearP50, t.ClearP99}
 	}
 	for i := range f.Notes {
-		j.Notes = append(j.Notes, noteJSON{f.Notes[i].Kind, note(f, &f.Notes[i])})
+		notes = append(notes, noteJSON{f.Notes[i].Kind, note(f, &f.Notes[i])})
 	}
+	h.Plan = f.Plan
+	j.Envelope = answer.New("prediction", schema, h, settings, notes)
 	return j
 }

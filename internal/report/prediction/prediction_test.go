@@ -13,8 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -134,7 +136,7 @@ func TestText(t *testing.T) {
 		}
 		for _, width := range []int{100, 80} {
 			got := text(t, f, layout.Options{Width: width})
-			if n := strings.Count(got, "\n"); n > screen {
+			if n := strings.Count(got, "\n"); n > screen.Lines {
 				t.Errorf("%s has %d lines in %d columns", name, n, width)
 			}
 			for line := range strings.Lines(got) {
@@ -158,7 +160,7 @@ func TestText(t *testing.T) {
 // The JSON has every row, and null for what is not known.
 func TestJSON(t *testing.T) {
 	for name, f := range forecasts() {
-		data, err := json.Marshal(JSON(f))
+		data, err := json.Marshal(JSON(f, answer.Head{}))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

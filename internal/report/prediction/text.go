@@ -10,11 +10,9 @@ import (
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/plot"
+	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/words"
 )
-
-// screen is how many lines a text has, unless all is asked for.
-const screen = 45
 
 // Lines of the picture in characters.
 const (
@@ -27,59 +25,37 @@ const (
 // o.Full it fits a screen: it has no picture where there is no room, and then fewer settings. The error
 // is w's.
 func Text(w io.Writer, f *predict.Forecast, o layout.Options) error {
-	above, below := parts(f, o, nil, true)
-	for n := 1; !o.Full && lines(above, below) > screen && n <= len(spare)+1; n++ {
-		shown, left := without(f, spare[:min(n, len(spare))])
+	a := said(f, f, true)
+	for n := 1; !o.Full && !a.Fits(o) && n <= len(spare)+1; n++ {
+		shown, spared := without(f, spare[:min(n, len(spare))])
 		if n > len(spare) {
-			left = append(left, "the measured settings")
+			spared = append(spared, "the measured settings")
 		}
-		above, below = parts(shown, o, left, n <= len(spare))
+		a = said(f, shown, n <= len(spare))
+		a.Spared = spared
 	}
-	room := fullPicture
-	if !o.Full {
-		room = min(mostPicture, screen-lines(above, below)-2) // an empty line, and what the picture shows
-	}
-	drawn := ""
-	if room >= leastPicture {
-		if lines := picture(f, min(o.Columns(), 100), room); lines != nil {
-			drawn = "\n" + strings.Join(lines, "\n") + "\n"
+	a.Parts = append(a.Parts, screen.Part{Draw: func(lines int) []string {
+		most := mostPicture
+		if o.Full {
+			most = fullPicture
 		}
-	}
-	_, err := io.WriteString(w, above+drawn+below)
+		if lines = min(most, lines-1); lines < leastPicture { // what it shows takes a line
+			return nil
+		}
+		return picture(f, min(o.Columns(), 100), lines)
+	}})
+	_, err := io.WriteString(w, a.Text(o))
 	return err
 }
 
-// parts are the text above and below the picture. left is what there was no room for.
-func parts(f *predict.Forecast, o layout.Options, left []string, measured bool) (string, string) {
-	var above, below strings.Builder
-	for i, line := range heading(f) {
-		rest := ""
-		if i == 0 {
-			rest = "  "
-		}
-		above.WriteString(layout.Fold(line, "", rest, o.Columns()))
+// said is a forecast as people read it, with the rows that are shown of it.
+func said(f, shown *predict.Forecast, measured bool) *screen.Answer {
+	t := newTable(shown, measured)
+	return &screen.Answer{
+		Head: heading(f), Notes: append(t.footnotes(), notes(f)...), Last: last(f), Rest: " (consider: --full).", By: "predict",
+		Parts: []screen.Part{{Section: &layout.Section{Grids: []layout.Grid{t.grid}}}},
 	}
-	above.WriteByte('\n')
-	t := newTable(f, measured)
-	t.grid.Narrow(o.Columns())
-	t.grid.Text(&above, o.Color)
-	below.WriteByte('\n')
-	for _, line := range append(t.footnotes(), notes(f)...) {
-		letter, rest, ok := strings.Cut(line, "  ")
-		if !ok {
-			below.WriteString(layout.Fold(line, "", "", o.Columns()))
-			continue
-		}
-		below.WriteString(layout.Fold(rest, letter+"  ", "   ", o.Columns()))
-	}
-	if left != nil {
-		below.WriteString(layout.Fold("Left out for lack of space: "+words.List(left)+" (consider: --full).", "", "", o.Columns()))
-	}
-	below.WriteString(layout.Fold(last(f), "", "", o.Columns()))
-	return above.String(), below.String()
 }
-
-func lines(texts ...string) int { return strings.Count(strings.Join(texts, ""), "\n") }
 
 // spare are the values of GOGC that are left out first where there is no room; 0 stands for every second
 // limit.

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/benchstat"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/words"
 )
@@ -20,6 +21,8 @@ type Report struct {
 	Whys    []profiles.BenchWhy // of benchmarks that changed, in the order of Table
 	Dir     string              // the run directory; "" of several
 	Against *benchstat.Tables   // the only setting against a file, which was not measured beside it
+	Head    answer.Head         // of summary.json; empty of what has none
+	LeftOut []string            // what could not be read, and why
 }
 
 // ReportOf is the part of findings that every format shows.
@@ -30,7 +33,7 @@ func ReportOf(f *findings.Findings) *Report {
 		cited.About = append(slices.Clone(t.About), words.Cited(f.Certificate, f.Expired))
 		t = &cited
 	}
-	r := &Report{Table: t, Whys: f.Whys, Against: f.Against}
+	r := &Report{Table: t, Whys: f.Whys, Against: f.Against, Head: f.Head(), LeftOut: words.Doubts(nil, f.Notes)}
 	if f.Dir != nil {
 		r.Dir = f.Dir.Path
 	}
@@ -93,7 +96,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Pitfalls []pitfallNote     `json:"pitfalls,omitzero"`
 		Why      []whyJSON         `json:"why,omitempty"`
 		Baseline *benchstat.Tables `json:"baseline,omitempty"`
-	}{Form: r.Table.Form(), Advice: words.Advised(r.Table), Baseline: r.Against}
+	}{Form: r.Table.Form(r.Head, r.LeftOut...), Advice: words.Advised(r.Table), Baseline: r.Against}
 	if r.Table.Kind == compare.OfBenchmarks {
 		j.Pitfalls = append([]pitfallNote{}, r.View(0).PitfallNotes()...)
 	}

@@ -3,11 +3,9 @@ package tuned
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/report/chart"
-	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
@@ -16,19 +14,10 @@ func (r *Report) First() string { return r.first() }
 
 // HTML writes the recommendation as one self-contained page. The error is w's.
 func (r *Report) HTML(w io.Writer) error {
-	p := html.Simple{
-		Title: r.first(), About: slices.Concat([]string{r.second()}, r.about()),
-		Figure:  "CPU time against peak memory",
-		Shows:   "Each mark is a setting that was measured beside today's: right is more memory, up is more CPU time. Both axes are logarithmic.",
-		Picture: r.figure(), Notes: append(r.last(), r.Notes...),
-		Foot: fmt.Sprintf("Made by dyno tune %s. Its runs and its data are in %s", r.Dyno, r.Dir),
-	}
-	for _, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
-		if s != nil {
-			p.Tables = append(p.Tables, *s)
-		}
-	}
-	return html.WriteSimple(w, p)
+	a := r.said()
+	a.Figure, a.Picture = "CPU time against peak memory", r.figure()
+	a.Shows = "Each mark is a setting that was measured beside today's: right is more memory, up is more CPU time. Both axes are logarithmic."
+	return a.HTML(w)
 }
 
 // figure has today's setting, the recommended one, and the others.
@@ -40,7 +29,7 @@ func (r *Report) figure() chart.SVG {
 	size, time := layout.ScaleOf(memory, base[memory].Center), layout.ScaleOf(cpu, base[cpu].Center)
 	spot := func(name string, values map[string]compare.Summary) chart.Spot {
 		x, y := values[memory].Center, values[cpu].Center
-		return chart.Spot{Label: name, Tip: fmt.Sprintf("%s: %s, %s", name, size.With(x), time.With(y)), X: chart.Extent{Value: x}, Y: chart.Extent{Value: y}}
+		return chart.Spot{Label: name, Tip: fmt.Sprintf("%s: %s, %s", name, size.With(x), time.With(y)), X: chart.At(x), Y: chart.At(y)}
 	}
 	today := chart.Cloud{Name: "today's", Spots: []chart.Spot{spot(short(r.Problem.Today), base)}}
 	best, others := chart.Cloud{Name: "recommended"}, chart.Cloud{Name: "others"}

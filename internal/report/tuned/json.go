@@ -9,6 +9,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/tune"
 )
 
@@ -18,8 +19,9 @@ const Schema = 1
 // A Report is a tuning with what surrounds it.
 type Report struct {
 	*tune.Outcome
-	Name        string // of the service
-	Dyno        string // version
+	Name        string           // of the service
+	Dyno        string           // version
+	Plan        *dyno.Experiment // as asked, without credentials
 	Made        time.Time
 	Dir         string // of the tuning
 	Load        string // what was put on the service
@@ -31,10 +33,8 @@ type Report struct {
 // The shapes of tune.json and predictions.json, which doc/format.md describes.
 type (
 	document struct {
-		Kind        string           `json:"kind"`
-		Schema      int              `json:"schema"`
-		Dyno        string           `json:"dyno"`
-		Made        time.Time        `json:"made"`
+		answer.Envelope[answer.Setting, string]
+
 		Name        string           `json:"name"`
 		Load        string           `json:"load,omitempty"`
 		Today       dyno.Setting     `json:"today"`
@@ -51,31 +51,24 @@ type (
 		Refitted    []prediction     `json:"refitted,omitempty"`
 		Cliffs      []cliff          `json:"cliffs,omitempty"`
 		Headroom    []headroom       `json:"headroom,omitempty"`
-		Interrupted bool             `json:"interrupted,omitempty"`
-		Notes       []string         `json:"notes,omitempty"`
-	}
-	estimate struct {
-		Value dyno.Number `json:"value"`
-		Lo    dyno.Number `json:"lo"`
-		Hi    dyno.Number `json:"hi"`
 	}
 	prediction struct {
-		Setting  dyno.Setting    `json:"levels"`
-		Ratio    float64         `json:"limit-frac,omitempty"`
-		Chosen   tune.Stage      `json:"stage,omitempty"`
-		Gain     *estimate       `json:"gain-frac,omitempty"`
-		CPU      *estimate       `json:"cpu-sec/req,omitempty"`
-		GCCPU    *estimate       `json:"gc-cpu-idle-sec/req,omitempty"`
-		Cycles   *estimate       `json:"gc-cycles/req,omitempty"`
-		Heap     *estimate       `json:"heap-peak-B,omitempty"`
-		RSS      *estimate       `json:"rss-peak-B,omitempty"`
-		Marking  *estimate       `json:"gc-wall-frac,omitempty"`
-		Limited  bool            `json:"limited,omitempty"`
-		Spiral   bool            `json:"spiral,omitempty"`
-		Breaks   bool            `json:"breaks_constraint,omitempty"`
-		Strained bool            `json:"may_break_constraint,omitempty"`
-		Tight    bool            `json:"tight,omitempty"`
-		Doubts   []gcmodel.Doubt `json:"doubts,omitempty"`
+		Setting  dyno.Setting     `json:"levels"`
+		Ratio    float64          `json:"limit-frac,omitempty"`
+		Chosen   tune.Stage       `json:"stage,omitempty"`
+		Gain     *answer.Estimate `json:"gain-frac,omitempty"`
+		CPU      *answer.Estimate `json:"cpu-sec/req,omitempty"`
+		GCCPU    *answer.Estimate `json:"gc-cpu-idle-sec/req,omitempty"`
+		Cycles   *answer.Estimate `json:"gc-cycles/req,omitempty"`
+		Heap     *answer.Estimate `json:"heap-peak-B,omitempty"`
+		RSS      *answer.Estimate `json:"rss-peak-B,omitempty"`
+		Marking  *answer.Estimate `json:"gc-wall-frac,omitempty"`
+		Limited  bool             `json:"limited,omitempty"`
+		Spiral   bool             `json:"spiral,omitempty"`
+		Breaks   bool             `json:"breaks_constraint,omitempty"`
+		Strained bool             `json:"may_break_constraint,omitempty"`
+		Tight    bool             `json:"tight,omitempty"`
+		Doubts   []gcmodel.Doubt  `json:"doubts,omitempty"`
 	}
 	measured struct {
 		Setting     dyno.Setting           `json:"levels"`
@@ -126,24 +119,37 @@ var Dirs = map[tune.Stage]string{
 	tune.StageToday: "1-today", tune.StageCandidates: "2-candidates", tune.StageMore: "3-more", tune.StageHeadroom: "4-headroom",
 }
 
-func (r *Report) head(kind string) document {
+// head has today's setting and others.
+func (r *Report) head(kind string, others []dyno.Setting) document {
+	settings := []answer.Setting{answer.SettingOf(r.Problem.Today)}
+	for _, s := range others {
+		settings = append(settings, answer.SettingOf(s))
+	}
 	return document{
-		Kind: kind, Schema: Schema, Dyno: r.Dyno, Made: r.Made, Name: r.Name, Load: r.Load, Today: r.Problem.Today, Goal: r.Goal.String(),
+		Envelope: answer.New(kind, Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, settings, r.Notes), Name: r.Name, Load: r.Load, Today: r.Problem.Today, Goal: r.Goal.String(),
 		SubjectTo: r.Constraints, Margin: r.Margin, Reserved: r.Reserved,
 	}
 }
 
 // Predictions is predictions.json: what is expected of each setting, and when that was written down.
 func (r *Report) Predictions() any {
-	d := r.head("predictions")
+	var settings []dyno.Setting
+	for _, c := range r.Candidates {
+		settings = append(settings, c.Setting)
+	}
+	d := r.head("predictions", settings)
 	d.Predictions, d.Refitted = predictions(r.Candidates), predictions(r.Refitted)
 	return d
 }
 
 // Document is tune.json.
 func (r *Report) Document() any {
-	d := r.head("tune")
-	d.Why, d.Interrupted, d.Notes = r.Why, r.Interrupted, r.Notes
+	var settings []dyno.Setting
+	for _, x := range r.Options {
+		settings = append(settings, x.Setting)
+	}
+	d := r.head("tune", settings)
+	d.Why = r.Why
 	if r.Best != nil {
 		d.Recommend = r.Best.Setting
 	}
@@ -195,11 +201,11 @@ func centers(values map[string]compare.Summary) map[string]dyno.Number {
 }
 
 func predictions(cs []*tune.Candidate) (ps []prediction) {
-	of := func(e gcmodel.Estimate) *estimate {
+	of := func(e gcmodel.Estimate) *answer.Estimate {
 		if math.IsNaN(e.Value) {
 			return nil
 		}
-		return &estimate{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
+		return &answer.Estimate{Value: dyno.Number(e.Value), Lo: dyno.Number(e.Lo), Hi: dyno.Number(e.Hi)}
 	}
 	for _, c := range cs {
 		p := prediction{Setting: c.Setting, Ratio: c.Ratio, Chosen: c.Chosen, Gain: of(c.Gain), Breaks: c.Breaks, Strained: c.Strained, Tight: c.Tight}

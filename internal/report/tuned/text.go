@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/stats"
 	"github.com/dynolab/dyno/internal/tune"
@@ -21,46 +22,23 @@ const (
 	tail   = "p99-sec"
 )
 
-// mostLines is a screen.
-const mostLines = 45
-
 // Text is what dyno tune prints: a screen, the recommendation first. Where it would be longer, tables are left out that
 // tune.json has.
-func (r *Report) Text(o layout.Options) string {
-	fold := func(lines ...string) (text string) {
-		for _, line := range lines {
-			text += layout.Fold(line, "", "  ", o.Columns())
-		}
-		return text
+func (r *Report) Text(o layout.Options) string { return r.said().Text(o) }
+
+// said is the recommendation as people read it.
+func (r *Report) said() *screen.Answer {
+	a := &screen.Answer{
+		Head: []string{r.first(), r.second()}, About: r.about(), Notes: r.last(), Rest: "; " + r.Dir + "/tune.json has it.", By: "tune " + r.Dyno,
+		Parts: []screen.Part{
+			{Section: r.measured()}, {Section: r.foretold(), Rank: 2, Name: "the predictions"},
+			{Section: r.ratios(), Rank: 1, Name: "the common shares"}, {Section: r.headroom()},
+		},
 	}
-	about := fold(r.about()...)
-	passages := []string{fold(r.first(), r.second()) + "\n" + about}
-	ranks := []int{0} // what is left out first has the highest
-	for i, s := range []*layout.Section{r.measured(), r.foretold(), r.ratios(), r.headroom()} {
-		if s == nil {
-			continue
-		}
-		for n := range s.Grids {
-			s.Grids[n].Narrow(o.Columns())
-		}
-		var b strings.Builder
-		s.Text(&b, o.Columns(), o.Color)
-		passages, ranks = append(passages, b.String()), append(ranks, [4]int{0, 3, 2, 1}[i])
+	if len(r.Rounds) > 0 {
+		a.Last = fmt.Sprintf("More: dyno report %s/%s", r.Dir, Dirs[r.Rounds[len(r.Rounds)-1].Stage])
 	}
-	if last := r.last(); len(last) > 0 {
-		passages, ranks = append(passages, "\n"+fold(last...)), append(ranks, 0)
-	}
-	var out []string
-	for rank := 3; rank > 1; rank-- {
-		if i := slices.Index(ranks, rank); i >= 0 && strings.Count(strings.Join(passages, ""), "\n") >= mostLines {
-			passages, ranks = slices.Delete(passages, i, i+1), slices.Delete(ranks, i, i+1)
-			out = append(out, [4]string{"", "", "the common shares", "the predictions"}[rank])
-		}
-	}
-	if len(out) > 0 {
-		passages = append(passages, fold("Left out for lack of space: "+words.List(out)+"; "+r.Dir+"/tune.json has it."))
-	}
-	return strings.Join(passages, "")
+	return a
 }
 
 // about is what was asked, and of which load.
@@ -271,9 +249,6 @@ func (r *Report) last() (lines []string) {
 	}
 	for _, note := range r.Notes {
 		lines = append(lines, "Note: "+note)
-	}
-	if len(r.Rounds) > 0 {
-		lines = append(lines, fmt.Sprintf("More: dyno report %s/%s", r.Dir, Dirs[r.Rounds[len(r.Rounds)-1].Stage]))
 	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package words
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -39,22 +38,6 @@ func percent(x float64) string {
 	}
 	digits := math.Pow(10, math.Floor(math.Log10(x))-1)
 	return fmt.Sprintf("%.4g%%", math.Round(x/digits)*digits*100)
-}
-
-// Certificate is what dyno certify prints, in lines of so many characters.
-func Certificate(c *certify.Certificate, columns int) string {
-	var b strings.Builder
-	head := fmt.Sprintf("Certificate of %s (%s) on %s of %s, kernel %s", c.Service, cmp.Or(c.Of.Subject, "unknown"),
-		layout.Count(c.Of.CPUs, "CPU"), cmp.Or(c.Of.CPU, "unknown model"), cmp.Or(c.Of.Kernel, "unknown"))
-	good, failed := c.Runs()
-	for _, line := range []string{head, fmt.Sprintf("%s %s", layout.Count(good+failed, "run"), RunLength(c)), c.Load, c.How} {
-		b.WriteString(layout.Fold(line, "", "  ", columns))
-	}
-	b.WriteByte('\n')
-	for _, line := range Certified(c) {
-		b.WriteString(layout.Fold(line, "", "  ", columns))
-	}
-	return b.String()
 }
 
 // Certified says what a campaign found, a line each: false alarms, each change, what cannot be seen, and

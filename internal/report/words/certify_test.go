@@ -8,13 +8,14 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/certify"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
 // certificate has 40 runs of equal settings and 20 of each of two changes.
 func certificate() *certify.Certificate {
 	c := &certify.Certificate{
-		Made: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), Service: "./svc", Load: "closed load", How: "side by side", Within: 60,
+		Envelope: answer.Envelope[answer.Setting, string]{Made: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}, Service: "./svc", Load: "closed load", How: "side by side", Within: 60,
 		Of: certify.Identity{Kernel: "6.1", CPU: "EPYC", CPUs: 2, Subject: "go1.26.8 abc"},
 	}
 	add := func(x certify.Change, runs, found int, ratio float64) {
@@ -43,20 +44,14 @@ func TestCertificate(t *testing.T) {
 	c := certificate()
 	c.Outcomes = append(c.Outcomes, certify.Outcome{Change: certify.Change{Kind: certify.CPU, Size: 0.03}, Judged: certify.Judged{Err: "it died\nhere"}})
 	c.Interrupted = true
-	const want = `Certificate of ./svc (go1.26.8 abc) on 2 CPUs of EPYC, kernel 6.1
-81 runs of at most 1m0s
-closed load
-side by side
-
-False alarms: 0 of 40 runs of equal settings (at most 8.8%, at 95%).
+	const want = `False alarms: 0 of 40 runs of equal settings (at most 8.8%, at 95%).
 3% more CPU time per request: found in 19 of 20 runs (75% to 100%, at 95%); measured median: CPU time per request +3.1%.
 A lock held for 10% of a request's CPU time: found in 4 of 20 runs (5.7% to 44%, at 95%).
 Missed more often than found: changes below 12% of p99 latency and 2.1% of CPU time per request; any change of peak memory.
 Failed, and not counted: 1 run (it died).
-The campaign was interrupted: this covers the runs until then.
-`
-	if got := Certificate(c, 200); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+The campaign was interrupted: this covers the runs until then.`
+	if got := strings.Join(Certified(c), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	none := &certify.Certificate{Unplanted: "it is compiled already"}
 	if got := strings.Join(Certified(none), "\n"); got != "False alarms: not known, because no run compared equal settings.\nNothing was planted: it is compiled already." {

@@ -9,9 +9,9 @@ import (
 	"github.com/dynolab/dyno/hist"
 	"github.com/dynolab/dyno/internal/cgroup"
 	"github.com/dynolab/dyno/internal/lab/cluster/wire"
-	"github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/turn"
+	"github.com/dynolab/dyno/internal/turns"
 )
 
 const progressEvery = 250 * time.Millisecond

@@ -38,9 +38,8 @@ func (c *Conn) Clock() (Clock, error) {
 	return best, nil
 }
 
-// Theirs is a moment of this machine on the agent's clock, and Ours the reverse.
+// Theirs is a moment of this machine on the agent's clock.
 func (c Clock) Theirs(t time.Time) time.Time { return t.Round(0).Add(c.Offset) }
-func (c Clock) Ours(t time.Time) time.Time   { return t.Round(0).Add(-c.Offset) }
 
 // Local gives a moment of this machine's wall clock its monotonic reading.
 func Local(t time.Time) time.Time { return time.Now().Add(time.Until(t.Round(0))) }

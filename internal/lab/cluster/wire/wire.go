@@ -15,9 +15,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
-	"github.com/dynolab/dyno/internal/lab/turns"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/turns"
 )
 
 // Silence is after what time without a message the other side is taken for lost. Each side says
@@ -172,7 +172,6 @@ type Looked struct {
 
 // A Conn is one session. Several goroutines may send, one may receive.
 type Conn struct {
-	Peer string
 	conn net.Conn
 	mu   sync.Mutex
 	enc  *gob.Encoder
@@ -196,7 +195,7 @@ func (p patient) Write(b []byte) (int, error) {
 func newConn(c net.Conn) *Conn {
 	c = patient{c}
 	out := bufio.NewWriter(c)
-	return &Conn{Peer: c.RemoteAddr().String(), conn: c, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(bufio.NewReader(c))}
+	return &Conn{conn: c, enc: gob.NewEncoder(out), out: out, dec: gob.NewDecoder(bufio.NewReader(c))}
 }
 
 // Send sends a message.
@@ -254,7 +253,6 @@ func Dial(ctx context.Context, addr, version string, key *Key, dial func(ctx con
 		return nil, nil, fmt.Errorf("dial agent %s: %w (consider: %s)", addr, err, cure)
 	}
 	c := newConn(secure)
-	c.Peer = addr
 	w, err := c.hello(version)
 	if err != nil {
 		c.Close()

@@ -25,51 +25,21 @@ const onLight = [[0.79, 0.13, 75], [0.67, 0.125, 48], [0.54, 0.11, 355], [0.37, 
 /** @type {Shade[]} */
 const onDark = [[0.42, 0.12, 285], [0.53, 0.14, 310], [0.65, 0.15, 10], [0.8, 0.12, 62], [0.95, 0.09, 100]];
 
-const fallback = {
-  light: {
-    text: "#1f2328", faint: "#59636e", line: "#d8dee4", ground: "#ffffff", accent: "#0b5cad", worse: "#b3261e",
-    settings: ["#0072b2", "#d55e00", "#009e73", "#b0438a", "#8a6d00", "#3a9bd9", "#7a4fbf", "#5c5c5c", "#a33b3b", "#2c7a7b"],
-  },
-  dark: {
-    text: "#e6e8eb", faint: "#a0a8b2", line: "#3a414a", ground: "#15181c", accent: "#6cb2f5", worse: "#ff8a7a",
-    settings: ["#56b4e9", "#f0904a", "#35c79a", "#e58fc4", "#e2c044", "#8fd0ff", "#b79af0", "#b5b5b5", "#ef8f8f", "#63c7c9"],
-  },
-};
-
 /**
  * readColours takes the colours as they are now from the custom properties of
- * the page; those that it lacks have a fallback.
+ * chart.css.
  * @returns {Colours}
  */
 export function readColours() {
-  const probe = document.createElement("span");
-  probe.hidden = true;
-  document.body.append(probe);
   const root = getComputedStyle(document.documentElement);
-  // Through an element's colour, as a property may be var() or light-dark().
-  const read = (/** @type {string} */ name, /** @type {string} */ other) => {
-    if (!root.getPropertyValue(name).trim()) return other;
-    probe.style.color = "";
-    probe.style.color = `var(${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const preferred = document.documentElement.dataset.theme
-    ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  const guess = preferred === "dark" ? fallback.dark : fallback.light;
-  const ground = read("--ground", guess.ground);
-  const dark = luminance(ground) < 0.4;
-  const base = dark ? fallback.dark : fallback.light;
-  const accent = read("--accent", base.accent);
-  const colours = {
-    dark, ground, accent,
-    text: read("--text", base.text), faint: read("--faint", base.faint),
-    line: read("--line", base.line), worse: read("--worse", base.worse),
-    settings: base.settings.map((c, i) => read(`--c${i}`, c)),
+  const read = (/** @type {string} */ name) => root.getPropertyValue(`--${name}`).trim();
+  const ground = read("ground"), accent = read("accent"), dark = luminance(ground) < 0.4;
+  return {
+    dark, ground, accent, text: read("text"), faint: read("faint"), line: read("line"), worse: read("worse"),
+    settings: Array.from({ length: 10 }, (_, i) => read(`c${i}`)),
     font: getComputedStyle(document.body).fontFamily || "sans-serif",
     counts: ramp(dark ? onDark : onLight), shares: fade(pixelOf(accent)),
   };
-  probe.remove();
-  return colours;
 }
 
 /** pixelOf draws a CSS colour to know it. @param {string} css @returns {[number, number, number]} */

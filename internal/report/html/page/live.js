@@ -185,7 +185,7 @@ class Chart {
     const all = this.lines.flatMap((l) => l.points).filter((p) => !this.log || p[1] > 0);
     if (!all.length) return;
     const style = getComputedStyle(document.documentElement);
-    const css = (/** @type {string} */ name) => style.getPropertyValue(name).trim() || getComputedStyle(this.canvas).color;
+    const css = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
     const values = all.map((p) => p[1]), end = Math.max(...all.map((p) => p[0]));
     const span = Math.max(least, end - Math.min(...all.map((p) => p[0])));
     const low = this.log ? Math.min(...values) / 1.5 : 0, high = Math.max(...values) * (this.log ? 1.5 : 1.1) || 1;

@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 )
 
-// What is shown of a benchmark that changed: more is in dyno profile.
+// Limits of what is shown for a changed benchmark; dyno profile shows more.
 const (
 	mostFunctions = 5
 	mostLines     = 6

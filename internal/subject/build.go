@@ -44,7 +44,7 @@ type Built struct {
 
 // A Builder builds subjects, each only once. It must be closed.
 type Builder struct {
-	Tell func(step string) // what the go command does in a build: "compiling PACKAGE", "downloading MODULE VERSION"; nil: nobody wants to know
+	Tell func(step string) // what the go command does in a build: "compiling PACKAGE", "downloading MODULE VERSION"; nil: it is not reported
 
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended

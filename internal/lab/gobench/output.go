@@ -304,7 +304,7 @@ func numbers(line []byte, alone bool) (n, values []byte) {
 		if values == nil {
 			return nil, nil
 		}
-		// What was printed without a newline may come before the iterations.
+		// Text that was printed without a newline may come before the iterations.
 		n = field[bytes.LastIndexByte(field, ' ')+1:]
 		padded := end - len(bytes.TrimRight(line[:end-len(n)], " "))
 		if v, err := strconv.ParseUint(string(n), 10, 63); err != nil || v == 0 || padded < 8 && !(alone && len(n) == len(field)) {

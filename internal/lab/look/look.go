@@ -23,7 +23,7 @@ import (
 	"github.com/dynolab/dyno/internal/stats"
 )
 
-// What is chosen, and by what.
+// The choices, and the rules for them.
 const (
 	first       = 4 * time.Second  // length of a look
 	second      = 10 * time.Second // of another one, if response times were not level in the first

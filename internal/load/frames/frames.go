@@ -59,7 +59,7 @@ type Hello struct {
 	Now     time.Duration
 	Wall    int64
 
-	// Of dyno:
+	// Fields that dyno fills in:
 	Base    string        // the service's address, such as http://127.0.0.1:8080
 	Timeout time.Duration // of one request
 	First   int           // number of the first client
@@ -68,7 +68,7 @@ type Hello struct {
 	Seed    uint64
 	Open    bool // the load is an open one
 
-	// Of the program:
+	// Fields that the program fills in:
 	Procs int // its GOMAXPROCS
 }
 

@@ -1,4 +1,4 @@
-// Package html makes the page of a run: a file that needs nobody, or what a server sends.
+// Package html makes the page of a run: a file that loads nothing else, or a page that a server sends.
 package html
 
 import (

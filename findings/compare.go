@@ -59,7 +59,7 @@ func Compare(first, second *Dir) ([]*Table, error) {
 	return tables, nil
 }
 
-// differences are those of two experiments, apart from what they vary.
+// differences returns how two experiments differ, apart from what they vary.
 func differences(a, b *Dir) (ds []compare.Doubt) {
 	for _, part := range []struct {
 		name string

@@ -24,8 +24,8 @@ func tabulate(results []*dyno.Result, o compare.Options) *Table {
 	return t
 }
 
-// noEffect are doubts about settings that differ from the baseline in what the program alone reads, and of which
-// no metric shows a difference.
+// noEffect returns doubts about settings that differ from the baseline only in what the program itself reads,
+// if no metric shows a difference.
 func noEffect(t *Table) (ds []compare.Doubt) {
 	if t.Blocks < stats.MedianTrials {
 		return nil

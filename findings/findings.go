@@ -87,7 +87,7 @@ func Read(dir *Dir, o Options) (*Findings, error) {
 	return f, nil
 }
 
-// dirDoubts are what was wrong with run directories when they were opened.
+// dirDoubts returns what was wrong with run directories when they were opened.
 func dirDoubts(dirs ...*Dir) (ds []compare.Doubt) {
 	for _, dir := range dirs {
 		for _, note := range dir.Notes() {
@@ -125,7 +125,7 @@ func oneProgram(e *dyno.Experiment, results []*dyno.Result) (ds []compare.Doubt)
 	return ds
 }
 
-// options are those of a table; alone is as store.Run has it.
+// options returns the options of a table; alone is the field of store.Run.
 func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.Options {
 	what := "subject: " + e.Subject.String()
 	if ran := subjects(results); len(ran) > 0 {
@@ -181,7 +181,7 @@ func subjects(results []*dyno.Result) (ran []string) {
 	return ran
 }
 
-// longCommit is a commit of git, of which 12 digits are enough for a reader.
+// longCommit matches a commit of git. Readers need only 12 digits of it.
 var longCommit = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 
 // ShortCommits joins the descriptions of programs, with commits cut to 12 digits.

@@ -77,7 +77,7 @@ func picture(dir *Dir, results []*dyno.Result, from, to float64, columns int) (*
 	return timeline.NewPicture(results, dir.Run.Plan.Levels(), axis, pictureRows, sources(dir, results, axis)), nil
 }
 
-// toDuration is a number of seconds that may be of any size.
+// toDuration converts a number of seconds of any size.
 func toDuration(sec float64) time.Duration {
 	if !(sec > 0) {
 		return 0
@@ -117,11 +117,11 @@ func sources(dir *Dir, results []*dyno.Result, axis []timeline.Stretch) timeline
 	}
 }
 
-// unreadable stands for requests of which Times says why they cannot be read.
+// unreadable stands for the number of requests that cannot be read; Times says why.
 const unreadable = -1
 
-// kept counts the kept requests of each trial of an axis, and reports whether they are so
-// many that the latency logs have to do, where columns show no more than these tell.
+// kept counts the kept requests of each trial of an axis. It also reports whether these are so many that the
+// latency logs are read instead, because columns show no more than the logs tell.
 func kept(dir *Dir, results []*dyno.Result, axis []timeline.Stretch) (of map[int]int64, logs bool) {
 	of = map[int]int64{}
 	read := 0.0

@@ -144,8 +144,8 @@ func ReadSources(dir *Dir, run *profiles.Run, ls []profiles.Listing, kind, setti
 	return text, losses
 }
 
-// sourceFiles are where a function's source may be: in the run directory; where the profile
-// says; of package main, beside the run directory (demos) or in the subject's package.
+// sourceFiles returns where a function's source may be: in the run directory; where the profile says; for
+// package main, beside the run directory (demos) or in the subject's package.
 func sourceFiles(dir *Dir, run *profiles.Run, fn *profiles.Function, kind, setting string) (files []string) {
 	if at := placeOf(dir, setting); at >= 0 {
 		files = append(files, keptAs(dir.Path, at, run.SourceOf(fn, kind, setting)))

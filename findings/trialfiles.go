@@ -19,7 +19,7 @@ import (
 	"github.com/dynolab/dyno/internal/safe"
 )
 
-// mostTail is how many kept requests tails are read from: each 100 million take seconds.
+// mostTail is the number of kept requests that tails are read from: each 100 million take seconds.
 const mostTail = 100_000_000
 
 // tails holds the slowest requests of each trial against its collections.
@@ -123,7 +123,7 @@ func (f *Findings) growths() map[int]*leak.Growth {
 	return of
 }
 
-// steadiness tells of trials with a long window whether response times stayed as they were.
+// steadiness reports for trials with a long window whether response times stayed as they were.
 func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 	of := map[int]*timeline.Steadiness{}
 	for _, r := range f.Results {
@@ -143,7 +143,7 @@ func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 	return of
 }
 
-// attribute reads execution traces into the table. One that cannot be read is a doubt.
+// attribute reads execution traces into the table. A trace that cannot be read becomes a doubt.
 func (f *Findings) attribute(serves []string) {
 	t := f.Table
 	for _, r := range f.Results {

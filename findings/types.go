@@ -43,7 +43,7 @@ const (
 	Worse   = stats.Worse     // a change in the other direction
 	Same    = stats.Same      // no change beyond what the plan calls negligible
 	Unclear = stats.Unclear   // the trials cannot tell
-	Differs = compare.Differs // two runs of different times differ, so that nobody knows why
+	Differs = compare.Differs // two runs of different times differ, and the reason is not known
 )
 
 // The outcomes of a threshold. That of one that the trials cannot judge is "unclear", too.

@@ -13,14 +13,14 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 )
 
-// What is shown of a benchmark that changed: more is in dyno profile.
+// Limits of what is shown for a changed benchmark; dyno profile shows more.
 const (
 	mostFunctions = 5
 	mostLines     = 6
 	leastShown    = 0.05 // of the greatest change
 )
 
-// readWhys reads what profiles tell of benchmarks that changed; errors are warnings.
+// readWhys reads the profiles of benchmarks that changed. Errors become warnings.
 func (f *Findings) readWhys() {
 	t := f.Table
 	warn := func(err error) { t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnCauses, Err: err}) }

@@ -124,8 +124,8 @@ const (
 	longestTurn   = time.Second
 )
 
-// length is how long the next turn of a trial should be. That of a load with an end in requests is
-// known from those that were done.
+// length returns how long the next turn of a trial should be. For a load that ends after a number of
+// requests, it is estimated from the requests done so far.
 func (b *block) length(t *trial) time.Duration {
 	turn, done := b.turn, t.meter.Done.Load()
 	own := t.beside.turn.Own() - t.began
@@ -148,7 +148,7 @@ const (
 	besideLeast = 2 * time.Second
 )
 
-// limit is how long the next subject may take to get ready; 0: as long as alone.
+// limit returns how long the next subject may take to get ready; 0 means as long as it may alone.
 func (b *block) limit() time.Duration {
 	if b.patient || b.ready == 0 {
 		return 0
@@ -257,7 +257,7 @@ func (l *Lab) clockOf(r *Running) func() (float64, error) {
 	}
 }
 
-// rest measures what a subject does while nobody is loaded.
+// rest measures what a subject uses of the CPU while no subject is loaded.
 func (p *besides) rest(ctx context.Context, t *trial, cpu func() (float64, error)) error {
 	b := p.block
 	if err := p.Await(ctx, false); err != nil { // until all are ready

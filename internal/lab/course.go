@@ -92,7 +92,7 @@ func (c *course) block(ctx context.Context, trials []dyno.Trial) error {
 	return c.sinkAll(rs)
 }
 
-// mostAgain is how often trials are measured again that are void.
+// mostAgain is how often a void trial is measured again.
 const mostAgain = 2
 
 // again reports whether trials that were measured together are measured again, as one of them is void.
@@ -119,8 +119,9 @@ func (c *course) sinkAll(rs []*dyno.Result) (first error) {
 	return first
 }
 
-// settled are the results of a block that count. One that is measured again and has a failure
-// replaces nothing: what was done before stays, and has the failures of the others beside it.
+// settled returns the results of a block that count. If some of its trials were done before and one fails
+// now, the earlier results stay. Then only failures of trials that were not done count, and dropped has all
+// other trials.
 func (c *course) settled(rs []*dyno.Result) (count []*dyno.Result, dropped []dyno.Trial) {
 	done := func(r *dyno.Result) bool { return c.lab.Skip != nil && c.lab.Skip(r.Trial.N) }
 	failed := func(r *dyno.Result) bool { return r.Err != "" }

@@ -266,7 +266,7 @@ type AlikeError struct {
 
 func (e *AlikeError) Error() string { return e.what() + ": " + e.Err }
 
-// Rest is Error for who was shown the first line of Err.
+// Rest returns the error without the first line of Err, for a reader who has seen that line.
 func (e *AlikeError) Rest() string {
 	_, lines, ok := strings.Cut(e.Err, "\n")
 	if !ok {
@@ -286,7 +286,7 @@ func alike(rs []*dyno.Result) bool {
 	return !slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Err == "" || r.FailedLike() != rs[0].FailedLike() })
 }
 
-// sameBlock is how many of the first trials are of one block.
+// sameBlock counts the trials at the beginning that are of one block.
 func sameBlock(trials []dyno.Trial) int {
 	other := slices.IndexFunc(trials, func(t dyno.Trial) bool { return t.Block != trials[0].Block || t.For != trials[0].For })
 	if other < 0 {
@@ -305,7 +305,7 @@ func (l *Lab) left(trials []dyno.Trial) (left []dyno.Trial) {
 	return left
 }
 
-// left are those that are not done, nor measured alone while others were side by side.
+// left returns the trials that have to run: neither done, nor measured alone while others ran side by side.
 func (c *course) left(trials []dyno.Trial) []dyno.Trial {
 	return slices.DeleteFunc(c.lab.left(trials), func(t dyno.Trial) bool { return c.kept[t.N] })
 }

@@ -222,7 +222,7 @@ func (o *Output) Close() error {
 	return errors.Join(o.Trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
 }
 
-// createFile makes a file of a run directory, which nobody but the user is to read.
+// createFile makes a file of a run directory that only the user may read.
 func createFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 }

@@ -38,7 +38,7 @@ const (
 	nearFloor = 2 << 30 // bytes above it
 )
 
-// reserve is how many of a total of bytes stay free.
+// reserve returns the number of bytes of a total that have to stay free.
 func reserve(total float64) float64 {
 	return max(total/20, min(256<<20, total/8))
 }
@@ -201,8 +201,7 @@ func size(bytes float64) string {
 	return fmt.Sprintf("%.0f MiB", bytes/(1<<20))
 }
 
-// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where
-// unknown.
+// Describe returns the kernel's release, the CPU model and the memory in bytes; zero values where unknown.
 func Describe() (kernel, cpu string, memory int64) {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	kernel = strings.TrimSpace(string(release))

@@ -22,9 +22,9 @@ const (
 	seriesHold  = 10 * time.Second // how long the first points wait at most
 )
 
-// A seriesLog writes the points of all probes to a file as they are read, so that they take no
-// memory and survive dyno. Of several probes with one series the most trusted is written: it is
-// known when each has given two points, as rates begin with the second, so the first points wait.
+// A seriesLog writes the points of all probes to a file as they are read, so that they take no memory and
+// survive dyno. If several probes have one series, it writes that of the most trusted one. Rates begin with
+// the second point, so the first points wait until each probe has given two.
 type seriesLog struct {
 	path string // "" if nothing is written
 

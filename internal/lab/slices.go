@@ -251,7 +251,7 @@ func (g *gate) pass(ctx context.Context) {
 	}
 }
 
-// A held probe watches only while the gate is open, but for its first and last reading.
+// A held probe watches only while the gate is open. Its first and last reading do not need the gate.
 type held struct {
 	probe.Probe
 	gate *gate

@@ -22,8 +22,7 @@ type Inspector interface {
 	Close()
 }
 
-// snapshots tells where a subject's memory is before and after the window. A failure here is a
-// warning.
+// snapshots tells where a subject's memory is before and after the window. A failure here is a warning.
 type snapshots struct {
 	measured
 	trial   *trial
@@ -150,8 +149,8 @@ func (k *snapshots) since(start time.Time) []dyno.Snapshot {
 	return k.memory
 }
 
-// rest lets the subject rest while it samples memory, and reads it in the end. In a trial ForMemory
-// the runtime then gives back what it can. start is that of the window.
+// rest samples memory while the subject rests, and reads it at the end. In a trial ForMemory the runtime then
+// gives back what it can. start is the beginning of the window.
 func (k *snapshots) rest(ctx context.Context, start time.Time) error {
 	rest := time.Duration(k.trial.Load.Idle)
 	read := k.running.RSS

@@ -158,7 +158,7 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 	}
 }
 
-// probes are those that the plan asks for and that this subject allows.
+// probes returns the probes that the plan asks for and that this subject allows.
 func (w *window) probes() (names []string) {
 	use, to := w.trial.Probes.Use, &w.target
 	allows := map[string]bool{

@@ -94,7 +94,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 	}
 }
 
-// due is what the schedule of an open load is of.
+// due returns what the schedule of an open load counts, in words.
 func (r *runner) due() string {
 	if r.load.Session() {
 		return "sessions"
@@ -102,7 +102,7 @@ func (r *runner) due() string {
 	return "requests"
 }
 
-// player is what an open load needs a free one of.
+// player names what has to be free before an open load can send.
 func (r *runner) player() string {
 	if r.load.Session() || r.distant != nil {
 		return "client"

@@ -77,7 +77,7 @@ func (r *Record) MostFrequent() string {
 	return ranked(r.Failures)[0]
 }
 
-// withExample adds to what failed a request of which it is so; "" adds nothing.
+// withExample adds an example of a request to the text of a failure; "" adds nothing.
 func withExample(what, example string) string {
 	if example != "" {
 		what += ", such as " + example

@@ -454,7 +454,7 @@ func (r *runner) loop(ctx context.Context, until time.Duration, measured bool) e
 	return r.each(ctx, func(ctx context.Context, c *client) error { return r.closed(ctx, c, until, measured) })
 }
 
-// begins is when a phase begins: now, or as Options.At has it of the window.
+// begins returns when a phase begins: now, or for the window, at Options.At.
 func (r *runner) begins() time.Duration {
 	if r.options.At != nil && r.meter.Phase() == "measure" {
 		return r.start

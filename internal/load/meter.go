@@ -48,7 +48,7 @@ func (m *Meter) Enter(phase string) {
 // In says in whose turns the run measures, before it does; nil is always. Run says it, too.
 func (m *Meter) In(t *turn.Turn) { m.turn = t }
 
-// Own is how long the run has measured, of its own time (see [Turn]); 0 before it does.
+// Own returns how long the run has measured, in its own time (see [Turn]). It is 0 before the window.
 func (m *Meter) Own() time.Duration {
 	w := m.window.Load()
 	if w == nil {

@@ -36,7 +36,7 @@ type distant struct {
 // marked is set in the number of a step that is a mark.
 const marked = 1 << 15
 
-// cure is what may help against an error of the program's.
+// cure returns what may help against an error of the program.
 func (d *distant) cure() string {
 	if d.r.options.Log == nil {
 		return "the load's program, which makes this error"
@@ -260,7 +260,7 @@ func (d *distant) await(ctx context.Context, attend func(context.Context)) (over
 	return over, err
 }
 
-// mostParting is how long requests under way may take to end when they are cancelled.
+// mostParting is how long requests under way may take to end after they are cancelled.
 const mostParting = 2 * time.Second
 
 // A feeder takes due times from a schedule.
@@ -296,7 +296,7 @@ func (f *feeder) until(now, ahead time.Duration) (times []time.Duration) {
 	return times
 }
 
-// due is how many of the told times are due by now.
+// due counts the told due times that are not after now.
 func (f *feeder) due(now time.Duration) int64 {
 	n, _ := slices.BinarySearch(f.later, now+1)
 	return f.told + int64(n)

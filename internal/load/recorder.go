@@ -264,9 +264,9 @@ func (s *shard) add(c *client, st *scenario.Step, d due, o *outcome) {
 	}
 }
 
-// portion is how much of a closed load's request lay in turns of the load, where turns go by the clock:
-// the rest of it took no time of the run's own. So requests per second are those of clients that go on for
-// ever.
+// portion returns the share of a closed load's request that lay in turns of the load, if turns go by the
+// clock. The rest of it took no time of the run's own. So requests per second are those of clients that go on
+// for ever.
 func (s *shard) portion(o *outcome) float64 {
 	if s.rec.open || o.done <= o.sent {
 		return 1
@@ -320,7 +320,7 @@ func (s *shard) aside(st *scenario.Step, cause string, window bool) {
 // slowest are the slowest successful requests, the slowest first.
 type slowest []dyno.Request
 
-// MostSlowest is how many requests Record.Slowest has at most.
+// MostSlowest is the largest number of requests in Record.Slowest.
 const MostSlowest = 10
 
 func latencyOf(r *dyno.Request) time.Duration { return r.Done - r.Due }

@@ -311,7 +311,7 @@ func (v view) changed(most int) (all []change) {
 	return all
 }
 
-// alsoShown are the metrics of which a single setting's values are shown, after the primary ones.
+// alsoShown are the metrics whose values are shown for a single setting, after the primary ones.
 var alsoShown = []string{
 	"p90-sec", "p99.9-sec", "max-sec", "failures", "late-frac", "cpu-frac", "alloc-B/req", "allocs/req", "gc-cycles", "gc-cpu-frac", "stw-max-sec", "heap-live-B", "heap-peak-B", "goroutines",
 }
@@ -469,7 +469,7 @@ func (v view) benchCauses(r *tables.Report) (lines []string) {
 	return lines
 }
 
-// firstRows is a section with so many rows.
+// firstRows returns a section cut to its first rows.
 func firstRows(s layout.Section, most int) layout.Section {
 	s.Grids = slices.Clone(s.Grids[:min(len(s.Grids), 1)])
 	s.Notes = nil

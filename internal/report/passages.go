@@ -16,8 +16,8 @@ import (
 // A view is the tables of a report, which it puts in the order of a text or a comment.
 type view struct{ *tables.View }
 
-// A passage is one thing that a report says, whatever the format. Of the fields below the
-// first three, one is set.
+// A passage is one statement of a report in any format. The first three fields say how it is shown; one of
+// the others has the statement.
 type passage struct {
 	name string // the heading of items; else what a comment calls it that has no room for it
 	rank int    // of parts that a comment has no room for, the highest go first
@@ -36,8 +36,8 @@ const mostJudged = 50 // thresholds of benchmarks that failed, and as many that 
 
 const mostFound = 12 // settings of which a text says what was found
 
-// found is what was found, of as many settings as a reader takes in. Nothing is cut from
-// what is found of benchmarks: it ends with what the blocks cannot tell.
+// found returns what was found, for as many settings as a reader takes in. The findings of benchmarks are
+// never cut: they end with what the blocks cannot tell.
 func (v view) found() []words.Said {
 	found := v.Found()
 	if more := len(found) - mostFound; more > 1 && v.Kind == compare.OfService {
@@ -54,7 +54,7 @@ func sentences(texts []string) (out []words.Said) {
 	return out
 }
 
-// parts are those of a text, or of a comment, in order.
+// parts returns the passages of a text, or of a comment, in order.
 func (v view) parts(r *tables.Report, o layout.Options, comment bool) []passage {
 	if v.Kind == compare.OfBenchmarks {
 		return v.benchParts(r, o, comment)

@@ -17,9 +17,10 @@ import (
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk, with o.Full also the slowest
-// requests and all that is known of the service. about says what was loaded, a line each. What r lacks has no line. Of a failed trial it says first that it failed.
-// Only names of steps can make a line longer than o.Width. The error is w's.
+// Summary writes one trial for a reader who knows hey, oha, vegeta or wrk. With o.Full it includes the
+// slowest requests and all that is known about the service. about says what was loaded, a line each. Values
+// that r lacks have no line. A failed trial begins with a line that it failed. Only names of steps can make a
+// line longer than o.Width. The error is w's.
 func Summary(w io.Writer, r *dyno.Result, about []string, o layout.Options) error {
 	s := &summary{Result: r, width: o.Columns(), color: o.Color, full: o.Full}
 	for _, line := range about {

@@ -50,10 +50,9 @@ func after(w io.Writer, t *compare.Table, o layout.Options) error {
 	return err
 }
 
-// Markdown writes what Text writes as GitHub Markdown, for a comment on a pull
-// request or a job summary: what was found and the thresholds first, long tables
-// folded, at most MostMarkdown bytes. What is too much is left out by sections,
-// and named. The error is w's.
+// Markdown writes the text as GitHub Markdown, for a comment on a pull request or a job summary: findings and
+// thresholds first, long tables folded, at most MostMarkdown bytes. It leaves out whole sections that are too
+// much, and names them. The error is w's.
 func Markdown(w io.Writer, r *tables.Report) error {
 	v := view{r.View(math.MaxInt)}
 	v.Keys = nil // cells wrap, so that names may be long

@@ -109,8 +109,9 @@ func (p *Process) Moved() string {
 	return fmt.Sprintf("other processes answer at the end of the load (%s) than at its beginning (%s): CPU time, memory and collections are left out", names(now), names(p.held))
 }
 
-// Environ is what the process that answers was started with of the settings of the Go runtime, if that is
-// another environment than dyno gave the subject; else nil. What is missing has the runtime's default.
+// Environ returns the settings of the Go runtime in the environment of the process that answers, as far as
+// they differ from those that dyno gave the subject. A variable that is missing there has the runtime's
+// default.
 func (p *Process) Environ() (s dyno.Setting) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.Main))
 	now := strings.Split(string(text), "\x00")

@@ -44,7 +44,7 @@ type Built struct {
 
 // A Builder builds subjects, each only once. It must be closed.
 type Builder struct {
-	Tell func(step string) // what the go command does in a build: "compiling PACKAGE", "downloading MODULE VERSION"; nil: nobody wants to know
+	Tell func(step string) // what the go command does in a build: "compiling PACKAGE", "downloading MODULE VERSION"; nil: it is not reported
 
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
@@ -119,8 +119,8 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	return b.build(ctx, s)
 }
 
-// Check finds the mistakes that Build would, but for those of the compiler: before the first of
-// several subjects is compiled, all of them can be checked.
+// Check finds the mistakes that Build would find before it compiles. So all subjects can be checked before
+// the first is compiled.
 func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

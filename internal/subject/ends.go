@@ -14,7 +14,8 @@ const (
 	lateGrace = 200 * time.Millisecond
 )
 
-// Ends are how subjects end that are stopped one after the other, or side by side.
+// Ends stops the subjects of a run, one after the other or side by side. Once a subject was late, the others
+// get less time.
 type Ends struct{ late atomic.Bool }
 
 // Stop ends a subject. It warns of the first that did not end by itself.

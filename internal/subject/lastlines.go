@@ -80,7 +80,7 @@ func (t *LastLines) endLine() {
 	t.lines = append(t.lines, append(room, line...))
 }
 
-// dying is where the message of a program that dies begins in a line, -1 if it has none.
+// dying returns where in a line the message of a dying program begins, -1 if there is none.
 func dying(line []byte) int {
 	for _, message := range [][]byte{[]byte("panic: "), []byte("fatal error: ")} {
 		if i := bytes.Index(line, message); i >= 0 {

@@ -62,7 +62,7 @@ func killedForMemory(m cgroup.MemoryEnd, status string, env []string) string {
 	return text + "; " + set("GOMEMLIMIT") + ", " + set("GOGC") + " (consider: " + cure + ")"
 }
 
-// statusKilled is how os/exec says that a process was killed by SIGKILL.
+// statusKilled is the text of os/exec for a process that was killed by SIGKILL.
 const statusKilled = "signal: killed"
 
 func variable(env []string, name string) string {

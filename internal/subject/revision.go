@@ -139,7 +139,7 @@ func (b *Builder) differs(src *source, s dyno.Subject) (w dyno.Warnings) {
 	return w
 }
 
-// madeOf is what was made of the commit in whose worktree dir is.
+// madeOf returns what was made of the commit whose worktree dir is in.
 func (b *Builder) madeOf(dir string) worktree.Made {
 	for tree, made := range b.made {
 		if within(dir, tree) {
@@ -149,7 +149,8 @@ func (b *Builder) madeOf(dir string) worktree.Made {
 	return worktree.Made{}
 }
 
-// toCopy is how --copy names a file of a worktree: its counterpart, relative to the plan's directory.
+// toCopy returns the path for --copy of a file of a worktree: its counterpart in the working tree, relative
+// to the plan's directory.
 func (b *Builder) toCopy(src *source, s dyno.Subject, file string) string {
 	user, err := filepath.Abs(s.Package)
 	base, baseErr := filepath.Abs(s.Dir)
@@ -166,7 +167,7 @@ func (b *Builder) toCopy(src *source, s dyno.Subject, file string) string {
 	return rel
 }
 
-// unembedded is what the go command says of a folder that is to be embedded and is not there.
+// unembedded matches the go command's error about a folder that is to be embedded and does not exist.
 var unembedded = regexp.MustCompile(`(?m)^([^\s:]+\.go):\d+:\d+: pattern (?:all:)?([^\s:]+): (?:no matching files found|cannot embed directory \S+: contains no embeddable files)`)
 
 // cured adds to an error of building a revision what may be missing in its worktree.

@@ -31,8 +31,9 @@ var setters, tuners = map[string][]string{
 
 const mostSetters = 2 // that are named
 
-// Setters finds where the source of s sets a variable of the Go runtime, two places at most: first those whose
-// value is the one that is in force, then those of the program's own module, then others. None is no error.
+// Setters finds where the source of s sets a variable of the Go runtime, two places at most. Places that set
+// the value in force come first, then those of the program's own module, then others. Finding none is not an
+// error.
 func (b *Builder) Setters(ctx context.Context, s dyno.Subject, name, value string) (found []dyno.Setter) {
 	if !s.Source() {
 		return nil
@@ -113,7 +114,7 @@ func (s *setterSearch) mentions(text []byte) bool {
 	return slices.ContainsFunc(append(words, tuners[s.name]...), func(w string) bool { return bytes.Contains(text, []byte(w)) })
 }
 
-// file searches a file of Go. What is not Go yet is left out.
+// file searches a Go file. Text that does not parse is left out.
 func (s *setterSearch) file(name string, text []byte, own bool) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)

@@ -222,7 +222,7 @@ func (b *Builder) module(ctx context.Context, spec string) (src source, err erro
 	return src, nil
 }
 
-// downloaded is what go mod download -json prints.
+// downloaded is the output of go mod download -json.
 type downloaded struct{ Path, Version, Dir, Error string }
 
 // download finds the module with the longest path that has the package; see

@@ -125,7 +125,7 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	return src, there, src.choose(s.Go)
 }
 
-// listed is what go list says of a package.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath                string // with " [x.test]" where it is compiled for a test
 	Dir, Name, Export         string
@@ -178,8 +178,8 @@ func checkPattern(pattern, in string, found []*listed) error {
 	return planErrorf("packages %s: nothing matches %s (consider: go list ./...)", pattern, in)
 }
 
-// buildVariables are those that may change what the go command builds. Others are for the program:
-// GOGC would only slow down the compiler.
+// buildVariables returns the variables that may change what the go command builds. The others are for the
+// program: GOGC would only slow down the compiler.
 func buildVariables(env map[string]string) map[string]string {
 	vars := map[string]string{}
 	maps.Copy(vars, env)
@@ -187,7 +187,7 @@ func buildVariables(env map[string]string) map[string]string {
 	return vars
 }
 
-// runVariables are those of the runtime (package runtime, "Environment Variables";
+// runVariables are the variables of the runtime (package runtime, "Environment Variables";
 // https://go.dev/doc/build-cover#running).
 var runVariables = []string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK", "GORACE", "GOCOVERDIR"}
 
@@ -234,7 +234,7 @@ func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSy
 	return found, err
 }
 
-// check parses a package and checks its types. The error is that of the first unreadable import.
+// check parses a package and checks its types. The error is that of the first import that cannot be read.
 func (c *listed) check(path string, packages map[string]*listed) (s PackageSyntax, err error) {
 	s = PackageSyntax{Fset: token.NewFileSet(), Info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},

@@ -17,10 +17,10 @@ func (r *Rota) ByClock(turn time.Duration) { r.slot = turn }
 
 func gapAfter(turn time.Duration) time.Duration { return max(turn/10, leastGap) }
 
-// Early makes the first turn by the clock begin so much later, for those on other machines to hear of it.
+// Early delays the first turn by the clock by d, so that other machines hear of it in time.
 func (r *Rota) Early(d time.Duration) { r.lead = d }
 
-// begun is how many turns by the clock have begun. mu is held.
+// begun returns the number of turns by the clock that have begun. The caller holds mu.
 func (m *Member) begun(now time.Time) int {
 	first := m.begins(0)
 	if now.Before(first) {

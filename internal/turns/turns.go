@@ -75,7 +75,7 @@ func (r *Rota) Join(m *Member) {
 	r.members = append(r.members, m)
 }
 
-// Turns is how many turns the member began since it last awaited the others.
+// Turns returns the number of turns that the member began since it last awaited the others.
 func (m *Member) Turns() int {
 	m.rota.mu.Lock()
 	defer m.rota.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *Rota) tick() (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// look returns who is to have a turn. If all that are left wait, it lets them go on.
+// look returns the workers whose turn it is. If all members that are left wait, it lets them go on.
 func (r *Rota) look() (workers []int, changed <-chan struct{}, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -135,14 +135,14 @@ func (f *Forecast) limits(m Model) []float64 {
 	return round(f.Cliff, most, mostLimits)
 }
 
-// renard are numbers of which each is about 6 % more than the one before it, and of which every second,
-// fourth and eighth are such steps, too (ISO 3, R40).
+// renard are the numbers of ISO 3, R40: each is about 6 % more than the one before. Taking every second,
+// fourth or eighth of them gives even steps, too.
 var renard = [40]float64{
 	1, 1.06, 1.12, 1.18, 1.25, 1.32, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2, 2.12, 2.24, 2.36, 2.5, 2.65, 2.8, 3,
 	3.15, 3.35, 3.55, 3.75, 4, 4.25, 4.5, 4.75, 5, 5.3, 5.6, 6, 6.3, 6.7, 7.1, 7.5, 8, 8.5, 9, 9.5,
 }
 
-// round lists at most so many round sizes from lo to hi, in bytes of whole MiB.
+// round lists round sizes from lo to hi, at most so many as most says. They are bytes of whole MiB.
 func round(lo, hi float64, most int) (sizes []float64) {
 	for step := 1; step <= len(renard); step *= 2 {
 		sizes = nil

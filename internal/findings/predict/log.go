@@ -19,12 +19,12 @@ type Log struct {
 	Told     gcmodel.Setting
 }
 
-// periodic is how long after a collection the runtime begins another whatever the heap is (forcegcperiod
-// of runtime/proc.go), less what the clock of a log rounds.
+// periodic is the time after a collection at which the runtime begins another, whatever the heap is
+// (forcegcperiod of runtime/proc.go), less the rounding of a log's clock.
 const periodic = 2*time.Minute - time.Second
 
-// early is which part of the way to its goal the heap has gone at least when the pacer begins to mark:
-// 0.7 of it (runtime/mgcpacer.go, minTriggerRatioDistance), less what whole MiB hide.
+// early is the least part of the way to its goal that the heap has gone when the pacer begins to mark. It is
+// 0.7 in the runtime (runtime/mgcpacer.go, minTriggerRatioDistance), less what whole MiB hide.
 const early = 0.6
 
 // ReadLog reads the window of a log. Lines of several processes are put together, as those of replicas
@@ -92,8 +92,8 @@ func ReadLog(r io.Reader, l Log) (*Source, error) {
 
 type logReader struct{ left map[NoteKind]int }
 
-// window is that of one process, from the end of its first collection to the end of its last. It is not
-// ok without a second one.
+// window returns the window of one process, from the end of its first collection to the end of its last. ok
+// is false if there is only one.
 func (g *logReader) window(cs []gctrace.Cycle, told gcmodel.Setting) (w gcmodel.Window, ok bool) {
 	w = gcmodel.Window{Setting: told, CPU: math.NaN(), RSSPeak: math.NaN(), Mapped: math.NaN(), Overhead: math.NaN(), Filling: math.NaN(), HeapPeak: math.NaN()}
 	cycles := make([]gcmodel.Cycle, len(cs)) // those that are left out included

@@ -63,7 +63,7 @@ func sum(xs []float64) float64 {
 	return total / float64(len(known)) * float64(len(xs))
 }
 
-// median is that of the values that are known; NaN if none is.
+// median returns the median of the values that are known; NaN if there are none.
 func median(xs []float64) float64 {
 	xs = slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
 	if len(xs) == 0 {

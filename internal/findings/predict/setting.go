@@ -13,8 +13,8 @@ import (
 // defaultGOGC is the runtime's.
 const defaultGOGC = 100
 
-// SettingOf is what the runtime makes of the variables GOGC and GOMEMLIMIT. The error is that of a
-// limit with which a program would not start.
+// SettingOf returns the settings that the runtime makes of the variables GOGC and GOMEMLIMIT. It fails if a
+// program would not start with such a limit.
 func SettingOf(env map[string]string) (s gcmodel.Setting, err error) {
 	s.GOGC = gogcOf(env["GOGC"])
 	s.Limit, err = limitOf(env["GOMEMLIMIT"])

@@ -33,7 +33,7 @@ type Source struct {
 	Elapsed float64          // seconds of all windows
 }
 
-// Per is what figures are divided by.
+// Per is the unit that figures are divided by.
 type Per string
 
 const (
@@ -180,7 +180,7 @@ func groupOf(s dyno.Setting) string {
 	return slices.DeleteFunc(slices.Clone(s), func(l dyno.Level) bool { return l.Factor == "GOGC" || l.Factor == "GOMEMLIMIT" }).String()
 }
 
-// told is what the collector is told under a setting of the plan.
+// told returns the collector's settings under a setting of the plan.
 func (rd *reader) told(s dyno.Setting) (gcmodel.Setting, error) {
 	t := rd.dir.Run.Plan.Trial(s)
 	told, err := SettingOf(t.Subject.Env)
@@ -262,8 +262,7 @@ func (rd *reader) add(r *dyno.Result) {
 	rd.Elapsed += w.Elapsed
 }
 
-// checkCollections reports a run of which nothing can be predicted, and notes settings that have no
-// collection.
+// checkCollections fails if nothing can be predicted from the run. It notes settings without a collection.
 func (rd *reader) checkCollections() error {
 	var without []string
 	for _, w := range rd.Pooled {
@@ -290,7 +289,7 @@ func (rd *reader) forced() {
 	}
 }
 
-// impliedOff is how far goals may be from what GOGC says, as a factor.
+// impliedOff is the factor by which goals may differ from those that GOGC implies.
 const impliedOff = 1.4
 
 // goals notes a GOGC that the goals of collections contradict: a service can set it itself. Stacks and

@@ -27,7 +27,7 @@ type Tail struct {
 // leastMet is of how many requests a p99 is known.
 const leastMet = 100
 
-// mostRead is how many kept requests are read, some 15 ns each.
+// mostRead is the number of kept requests that are read, some 15 ns each.
 const mostRead = 20_000_000
 
 // tail reads the requests of the first setting, nil if too few were kept.
@@ -60,10 +60,10 @@ func (rd *reader) tail() *Tail {
 	}
 }
 
-// meet predicts the share of requests that meet a collection. A request that takes t meets one if it
-// begins in it or so long before it: the share of time in which one is under way, and t for each. What
-// the load adds to that, such as clients that wait for the same collection, was measured at one setting,
-// and is taken as the same factor for all.
+// meet predicts the share of requests that meet a collection. A request that takes t meets one if it begins
+// during the collection, or less than t before it. So the share is the part of the time in which a collection
+// is under way, and t for each collection. The load changes that share, for example because clients wait for
+// the same collection. The factor was measured at one setting, and is taken as the same for all.
 func (f *Forecast) meet(m Model) {
 	unknown := gcmodel.Estimate{Value: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 	for i := range f.Rows {

@@ -76,7 +76,7 @@ func first(xs ...float64) float64 {
 	return math.NaN()
 }
 
-// greater is the greater of two values, of which one may not be known.
+// greater returns the greater of two values; either may be unknown.
 func greater(x, y float64) float64 {
 	if math.IsNaN(x) || y > x {
 		return y
@@ -95,8 +95,8 @@ func requests(r *dyno.Result) float64 {
 	return float64(r.Sent.Requests)
 }
 
-// ownTime is how long a trial had the load. The window of one in turns has the turns of others in it,
-// but its rate has not.
+// ownTime returns how long a trial had the load. A trial in turns has the turns of others in its window, but
+// not in its rate.
 func ownTime(r *dyno.Result) time.Duration {
 	rate, ok := r.Values.Get("req/s")
 	if r.Turns == 0 || !ok || rate <= 0 || r.Latency == nil {
@@ -105,7 +105,7 @@ func ownTime(r *dyno.Result) time.Duration {
 	return time.Duration(float64(r.Latency.Count()) / rate * float64(time.Second))
 }
 
-// procs is GOMAXPROCS, of which only the injected probe is sure.
+// procs returns GOMAXPROCS. Only the injected probe knows it surely.
 func (rd *reader) procs(r *dyno.Result) float64 {
 	if n, ok := r.Values.Get("gomaxprocs"); ok {
 		return n
@@ -147,9 +147,10 @@ func mend(c *gcmodel.Cycle, exact bool) {
 	}
 }
 
-// allocated is how many bytes the program allocated from the end of a collection to the end of the next,
-// over all of cycles. What was marked is the heap after a collection, so the heap at the end of the next
-// less that is new. next reports whether a cycle follows the one before it at once. NaN without such a pair.
+// allocated returns the bytes that the program allocated from the end of a collection to the end of the next,
+// summed over cycles. The marked heap is what a collection leaves, so the new bytes are the heap at the end
+// of the next one less that. next reports whether a cycle directly follows the one before it. The result is
+// NaN without such a pair.
 func allocated(cycles []gcmodel.Cycle, next func(i int) bool) float64 {
 	sum, pairs := 0.0, 0.0
 	for i := 1; i < len(cycles); i++ {
@@ -189,12 +190,12 @@ func (rd *reader) mapped(trial int, w *gcmodel.Window) error {
 // spans are yet to be swept.
 const full = 0.5
 
-// leastFull is how many samples of such a heap a regression needs.
+// leastFull is the number of samples of a full heap that a regression needs.
 const leastFull = 8
 
-// overhead is what lies beside a heap that is full, and by how much it falls for each byte that the heap grows before: by a
-// regression line over samples. NaN if it is not known. Runs of before dyno sampled it have mapped memory only, of
-// which free spans are a part.
+// overhead returns the memory beside a heap that is full, and filling, by which this memory falls for each
+// byte that the heap grows. Both come from a regression line over samples, and are NaN if they are not known.
+// Runs of before dyno sampled this memory have only the mapped memory, which includes free spans.
 func overhead(w *gcmodel.Window, mapped, heap, beside dyno.Series) (overhead, filling float64) {
 	at := map[time.Duration]float64{}
 	for i, t := range heap.At {

@@ -72,8 +72,9 @@ func (f *Fleet) Check(ctx context.Context) (away time.Duration, host string, err
 
 func loopback(host string) bool { return net.ParseIP(host).IsLoopback() }
 
-// leadOf is how long before the begin of a window an agent hears of it: a busy machine takes longer to
-// pass a message on than the fastest was, and agents are told one after the other.
+// leadOf returns how long before the beginning of a window an agent is told of it. It is longer than the
+// fastest message took, since a busy machine passes messages on later, and agents are told one after the
+// other.
 func leadOf(c wire.Clock, agents int) time.Duration {
 	return 100*time.Millisecond + 8*c.Error + time.Duration(agents)*200*time.Microsecond
 }

@@ -170,7 +170,7 @@ func (t *flight) dial(ctx context.Context, serve func(i int, c *sender)) error {
 	return t.cause(ctx, cmp.Or(errs...))
 }
 
-// turns are those of the load, on the clock of a member.
+// turns returns the turns of the load on the clock of a member.
 func (t *flight) turns(c *sender) *turns.Table {
 	if t.options.Turn == nil {
 		return nil
@@ -222,7 +222,7 @@ func (t *flight) await(ctx context.Context, moment func(*sender) chan struct{}) 
 	return nil
 }
 
-// cause is why ctx ended, if it did: what fails after that is no news.
+// cause returns why ctx ended, if it did, instead of err: failures after that follow from it.
 func (t *flight) cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -357,7 +357,7 @@ func (t *flight) pool(at time.Time) *load.Record {
 	return rec
 }
 
-// partial is what was told of a flight that failed in its window.
+// partial returns what the agents reported before a flight failed in its window.
 func (t *flight) partial(at time.Time) *load.Record {
 	if at.IsZero() {
 		return nil
@@ -380,8 +380,8 @@ func (c *sender) generator() dyno.Generator {
 	return g
 }
 
-// fewTold is how often an agent says its time at least before its clock is judged by it: one message may
-// be slow.
+// fewTold is the number of times that an agent has to tell its time before its clock is judged: one message
+// may be slow.
 const fewTold = 8
 
 // moved is by how much the agent's clock was set forward or back since its offset was estimated. The fastest

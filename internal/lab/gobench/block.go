@@ -15,8 +15,8 @@ import (
 	"github.com/dynolab/dyno/internal/subject"
 )
 
-// blocks runs block after block. What is random in one depends only on the seed, the block, which
-// benchmarks are open, and how many launches and pairs they have.
+// blocks runs one block after the other. The random choices in a block depend only on the seed, the block,
+// the benchmarks that are open, and their numbers of launches and pairs.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	began, expected := time.Now(), measuring(w.open())
@@ -73,7 +73,7 @@ func moreLaunches(linked time.Duration, open []*pairing) int {
 	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring(open), 1))))
 }
 
-// measuring is how long the launches of open benchmarks take in a block, as expected.
+// measuring estimates how long the launches of open benchmarks take in a block.
 func measuring(open []*pairing) (d time.Duration) {
 	for _, p := range open {
 		launch := p.pace.launch

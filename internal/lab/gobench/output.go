@@ -208,9 +208,9 @@ func nameOf(printed string, procs int) string {
 	return strings.TrimSuffix(printed, "-"+strconv.Itoa(procs))
 }
 
-// A lineScanner finds the results in the output of a test binary. Package testing writes a name and
-// a tab, runs the benchmark, and writes the numbers (processBench in testing/benchmark.go). What
-// the benchmark prints comes in between, and benchfmt of golang.org/x/perf loses such lines.
+// A lineScanner finds results in the output of a test binary. Package testing writes a name and a tab, runs
+// the benchmark, and then writes the numbers (processBench in testing/benchmark.go). Output of the benchmark
+// comes in between. benchfmt of golang.org/x/perf loses such lines.
 type lineScanner struct {
 	result func(l resultLine)
 	other  func(line []byte) // a line that is no result, without its end; valid until it returns
@@ -222,7 +222,7 @@ type lineScanner struct {
 // until the callee returns.
 type resultLine struct{ name, n, values []byte }
 
-// lineMost is how many bytes of a line's end are kept, where the numbers are.
+// lineMost is the number of bytes that are kept of a line's end, which has the numbers.
 const lineMost = 8 << 10
 
 func (s *lineScanner) write(b []byte) {
@@ -304,7 +304,7 @@ func numbers(line []byte, alone bool) (n, values []byte) {
 		if values == nil {
 			return nil, nil
 		}
-		// What was printed without a newline may come before the iterations.
+		// Text that was printed without a newline may come before the iterations.
 		n = field[bytes.LastIndexByte(field, ' ')+1:]
 		padded := end - len(bytes.TrimRight(line[:end-len(n)], " "))
 		if v, err := strconv.ParseUint(string(n), 10, 63); err != nil || v == 0 || padded < 8 && !(alone && len(n) == len(field)) {

@@ -94,8 +94,8 @@ func (l *benchmark) sec() float64 {
 	return max(l.Sec-l.fixed/float64(max(1, l.N)), nothingSec)
 }
 
-// calls is how often the function is called for a sample of n iterations: before its own, package
-// testing calls it with 1.
+// calls returns how often the function is called for a sample of n iterations. Package testing calls it with
+// 1 first.
 func (l *benchmark) calls(n int64) float64 {
 	if n == 1 || l.Source.Loop == "b.Loop" {
 		return 1
@@ -103,14 +103,15 @@ func (l *benchmark) calls(n int64) float64 {
 	return 2
 }
 
-// wall is how long a sample takes in all, in seconds.
+// wall returns the seconds that a sample takes in all.
 func (l *benchmark) wall(n int64) float64 {
 	calls := l.calls(n)
 	return (float64(n)+calls-1)*(l.sec()+l.grows) + calls*(l.Outside+l.fixed)
 }
 
-// forCollections is how many iterations a sample needs to collect in every setting that collects at
-// all, or 0 if that makes little difference. runtime: settings differ in the cost of collecting.
+// forCollections returns the number of iterations that a sample needs so that every setting that collects at
+// all collects in it. It is 0 if that makes little difference. runtime says that settings differ in the cost
+// of collecting.
 func forCollections(in []*benchmark, runtime bool) (n float64) {
 	frac, least, most := 0.0, math.Inf(1), 0.0
 	for _, l := range in {
@@ -131,7 +132,7 @@ func forCollections(in []*benchmark, runtime bool) (n float64) {
 	return n
 }
 
-// forSetUp is how many iterations take as long as what is done once in each call.
+// forSetUp returns the number of iterations that take as long as the set-up in each call.
 func forSetUp(in []*benchmark) (n float64) {
 	for _, l := range in {
 		once := (l.Outside + l.fixed) / (l.sec() + l.grows)

@@ -203,7 +203,7 @@ func (p *Process) follow(stderr *subject.LastLines) {
 	}
 }
 
-// saidMost is how many lines of a failed benchmark are kept.
+// saidMost is the number of lines that are kept of a failed benchmark's output.
 const saidMost = 20
 
 // said keeps the last lines beside results or, after a failure, its heading and its indented lines.

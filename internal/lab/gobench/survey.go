@@ -108,10 +108,11 @@ type teller struct {
 	start time.Duration // until testing began its first benchmark
 }
 
-// totals are what BenchmarkDynoSurvey tells of its process.
+// totals are figures of a whole process, which BenchmarkDynoSurvey reports.
 type totals struct{ goroutines, collections, gcSec float64 }
 
-// begin runs BenchmarkDynoSurvey alone. Without it, of which LinkSurvey warns, there are no totals.
+// begin runs BenchmarkDynoSurvey alone. If the binary lacks it, there are no totals; LinkSurvey has warned
+// then.
 func (t *teller) begin(ctx context.Context) error {
 	out, err := t.once(ctx, "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
 	if err != nil {
@@ -321,10 +322,10 @@ func (l *benchmark) take(r timedResult) {
 	l.Allocs, _ = r.Values.Get("allocs/op")
 }
 
-// takeFew takes over the median of samples with few iterations, and tells what is done once from
-// three lengths: these, the ramp's, and the long one, of whose process so many seconds were outside
-// the timer. first are the seconds until the first short sample: what it took longer than the others
-// is done once in a process, as with sync.Once.
+// takeFew stores the median of samples with few iterations. From three lengths it tells what is done once in
+// each call: these samples, the ramp, and the long sample, whose process spent outside seconds outside of the
+// timer. first are the seconds until the first short sample. What that took longer than the others is done
+// once in a process, as with sync.Once.
 func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, outside float64) {
 	var secs, gaps []float64 // gaps without what was timed
 	for i, r := range rs {

@@ -23,7 +23,7 @@ import (
 	"github.com/dynolab/dyno/internal/stats"
 )
 
-// What is chosen, and by what.
+// The choices, and the rules for them.
 const (
 	first       = 4 * time.Second  // length of a look
 	second      = 10 * time.Second // of another one, if response times were not level in the first
@@ -74,8 +74,9 @@ func (c *Choice) Apply(l *dyno.Load) {
 	}
 }
 
-// Choose looks at the first setting of a plan that is [Open], and at the last. The files of its trials are in temp, a directory. The error is
-// that of the context, a [*lab.OverriddenError], or that of the service if all that was looked at failed.
+// Choose looks at the first and the last setting of a plan that is [Open]. The files of its trials are in the
+// directory temp. The error is the context's, a [*lab.OverriddenError], or the service's if all trials
+// failed.
 func Choose(ctx context.Context, l *lab.Lab, e *dyno.Experiment, temp string) (Choice, error) {
 	own := *l // with other observers
 	own.Observers = lab.Observers{}
@@ -132,7 +133,7 @@ type glance struct {
 	rate     float64 // of the slowest: requests per second
 }
 
-// A failure is that of a trial.
+// A failure is the error of a trial that failed.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
@@ -140,7 +141,7 @@ func (f *failure) Error() string { return f.text }
 // stream is of the random numbers of looks, and of no block.
 const stream = math.MaxUint32
 
-// trial runs one; no clients are those of the plan.
+// trial runs one trial; clients is 0 for the number that the plan has.
 func (g *glance) trial(s dyno.Setting, warm dyno.Duration, length time.Duration, clients int) ([]sample, error) {
 	t := g.e.Trial(s)
 	t.N, t.Block, t.Leak = 1, 1, false
@@ -194,7 +195,7 @@ func (g *glance) warmup(c *Choice) (why string, err error) {
 	return why, nil
 }
 
-// warms is how long a setting takes to warm up, and what was seen if that is not known.
+// warms measures how long a setting takes to warm up. If that cannot be told, why says what was seen.
 func (g *glance) warms(s dyno.Setting) (took time.Duration, why string, err error) {
 	for _, length := range []time.Duration{first, second} {
 		samples, err := g.trial(s, 0, length, 0)
@@ -280,7 +281,7 @@ func (g *glance) length(c *Choice) (why string, err error) {
 	return fmt.Sprintf("%v has %.0f requests", c.Duration, g.rate*time.Duration(c.Duration).Seconds()), nil
 }
 
-// window is how long a trial is by default.
+// window returns how long a trial is by default.
 func (g *glance) window() time.Duration { return time.Duration(g.e.Trial(g.settings[0]).Load.Duration) }
 
 func (g *glance) named(s dyno.Setting) string {
@@ -290,7 +291,7 @@ func (g *glance) named(s dyno.Setting) string {
 	return s.String() + ": "
 }
 
-// said is what was chosen; length is the default.
+// said returns the choice in words; length is the default length.
 func (c *Choice) said(length time.Duration) string {
 	text := ""
 	if c.Concurrency > 0 {

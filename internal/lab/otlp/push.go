@@ -177,7 +177,7 @@ func (p *pusher) of(t *dyno.Trial) *watched {
 	return p.trials[i]
 }
 
-// sample is the lab's Live. Of what several probes see, the most trusted is taken.
+// sample is the lab's Live. If several probes see one metric, it takes the value of the most trusted one.
 func (p *pusher) sample(t *dyno.Trial, name, metric string, v float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -309,11 +309,11 @@ var pushed = []struct{ series, name, unit, help string }{
 	{"throttled-frac", "throttled", "1", "share of the CPU limit's periods in which the subject was throttled"},
 }
 
-// silence is how long nothing is answered until that is a rate of 0.
+// silence is how long no request may be answered before that counts as a rate of 0.
 const silence = 2 * time.Second
 
-// take makes gauges of what was seen since the last call, each with a point of every trial
-// under way of which it is known; none if nothing was.
+// take returns gauges of what was seen since the last call. Each has a point for every trial under way that
+// has a value. There is no gauge if nothing was seen.
 func (p *pusher) take(now time.Time) (ms []object) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -366,7 +366,7 @@ func (w *watched) take(add func(name, unit, help string, v float64)) {
 	clear(w.seen)
 }
 
-// attributes say of which trial a point is.
+// attributes name the trial of a point.
 func (w *watched) attributes(run string) []object {
 	as := []object{
 		textOf("dyno.run", run), textOf("dyno.setting", w.Setting.Label()),

@@ -34,7 +34,7 @@ type Campaign struct {
 	longest time.Duration // run so far
 }
 
-// Hands are what a campaign has others do.
+// Hands are the actions of a campaign that others carry out.
 type Hands struct {
 	// Run does what dyno run does with a plan of two settings and returns the results. The error is
 	// the cause of ctx if that has ended.
@@ -81,9 +81,9 @@ func label(e *dyno.Experiment, setting int) string {
 	return s[len(s)-1].Value
 }
 
-// Rounds makes runs. Each round has each change once and equal settings twice, in random order, so that
-// a campaign that ends early has about as many of each. Rounds returns nil if all runs were made or time
-// is up. What was judged before it failed is kept, but not if no run of the first round can be judged.
+// Rounds makes runs. Each round has each change once and equal settings twice, in random order, so that a
+// campaign that ends early has about as many of each. Rounds returns nil if all runs were made or the time is
+// up. If it fails, the runs that were judged before are kept, unless no run of the first round can be judged.
 func (c *Campaign) Rounds(ctx context.Context, amounts []certify.Amount) error {
 	equal := certify.Amount{Change: certify.Change{Kind: certify.Equal}}
 	order := append(slices.Clone(amounts), equal, equal)

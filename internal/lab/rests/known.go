@@ -11,29 +11,32 @@ import (
 
 // Limits of what subjects may do in the turns of others. Beyond them a block does not run side by side.
 const (
-	// pressureLimit is the share of one CPU that all who rest may use together, late in their rests: they take it from
-	// the one whose turn it is. p99 is what 1 % of the requests take, so less than 1 % of the time has to be disturbed.
-	// Services without background work have up to 0.06 % (doc/method/turns.md).
+	// pressureLimit is the share of one CPU that all resting subjects together may use late in their rests.
+	// They take it from the subject whose turn it is. p99 rests on 1 % of the requests, so less than 1 % of
+	// the time may be disturbed. Services without background work use up to 0.06 % (doc/method/turns.md).
 	pressureLimit = 0.01
-	// workLimit is that of one: by so much one setting meets more than another.
+	// workLimit is the limit of a single subject: one setting meets so much more work of others than another.
 	workLimit = 0.005
-	// doubtLimit is the share of a subject's CPU time of which it is not known whether requests caused it, or time.
+	// doubtLimit is the largest share of a subject's CPU time that may have either cause: requests, or time.
 	doubtLimit = 0.015
-	// lingerLimit is how much of its CPU time a subject may use right after its turns: by so much it may be charged too much
-	// if that is work that goes on while requests come. Collections are 1 % (sessions at GOGC=50, alloc at GOGC=25).
+	// lingerLimit is the share of its CPU time that a subject may use right after its turns. If that is work
+	// that also goes on while requests come, the subject is charged too much by this share. Collections are 1
+	// % (sessions at GOGC=50, alloc at GOGC=25).
 	lingerLimit = 0.03
-	// QuietTime is how long all subjects of a first block are ready and nobody is loaded, and QuietTries how often that is, at most.
+	// QuietTime is how long all subjects of a first block are ready without a load. That is tried QuietTries
+	// times at most.
 	QuietTime  = 500 * time.Millisecond
 	QuietTries = 4
-	// leastRest is for how long rests have to be seen before they are judged: CPU clocks are exact, and bursts are not even.
+	// leastRest is how long rests have to be seen before they are judged. CPU clocks are exact, but bursts
+	// are uneven.
 	leastRest = time.Second
 )
 
-// Reading is the CPU time that a subject spends on a reading of its probes, in seconds. Measured: 0.1 to 0.2 ms in a service at 20
-// requests a second, half of what else it did in its rests.
+// Reading is the CPU time in seconds that a subject spends on a reading of its probes. Measured: 0.1 to 0.2
+// ms in a service at 20 requests a second, half of its other CPU time in its rests.
 const Reading = 0.0003
 
-// Known is what is known of what settings do without requests, over all blocks. The zero value knows nothing.
+// Known collects what settings do without requests, over all blocks. The zero value knows nothing.
 type Known struct {
 	// Probing is the CPU time per second that readings of probes take of a subject in its window. In a quiet moment there
 	// are none.
@@ -58,8 +61,8 @@ func (k *Known) setting(s string) *background {
 	return k.of[s]
 }
 
-// Quiet notes the CPU time per second of a setting while nobody is loaded, and reports whether it is too much: a service may
-// go on getting ready for a while, so it is given a few tries, of which the last counts.
+// Quiet notes the CPU time per second of a setting while no subject is loaded, and reports whether it is too
+// much. A service may go on getting ready for a while, so there are a few tries, and the last one counts.
 func (k *Known) Quiet(setting string, rate float64) (busy bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,8 +77,8 @@ func (k *Known) Add(setting string, r Rested) {
 	k.setting(setting).sum.add(r)
 }
 
-// Timed is the CPU time per second that time causes in a setting, as far as it is known: late in rests, of which r are
-// the last, and before any load or by probes.
+// Timed returns the CPU time per second that time causes in a setting, not requests, as far as it is known:
+// late in rests, of which r is the last, and before any load or by probes.
 func (k *Known) Timed(setting string, r Rested) float64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -29,7 +29,7 @@ func (r Rested) Rate() float64 {
 	return r.Late / r.LateTime.Seconds()
 }
 
-// Time is how long the subject rested.
+// Time returns how long the subject rested.
 func (r Rested) Time() time.Duration { return r.AfterTime + r.LateTime }
 
 // A Ledger keeps what the subjects of a block use. Its methods may be called by several goroutines.
@@ -61,7 +61,7 @@ func (l *Ledger) Open(of any, cpu func() (float64, error), own func() time.Durat
 	l.entries[of] = &entry{cpu: cpu, own: own, used: used, at: time.Now(), had: own(), lost: err != nil}
 }
 
-// Close ends an entry, and says what it has; ok is false if there is none, or a clock could not be read.
+// Close ends an entry and returns its sum. ok is false if there is no entry, or a clock could not be read.
 func (l *Ledger) Close(of any) (sum Rested, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

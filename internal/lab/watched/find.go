@@ -127,7 +127,7 @@ func (t Target) holder() (pid int, here bool) {
 // mostSearched bounds the ports of a process that are asked: each may be one that never answers.
 const mostSearched = 8
 
-// usual is where a service has the page of a probe, unless it is said.
+// usual are the paths at which a service publishes the page of a probe, unless the plan names another.
 var usual = []struct{ probe, path string }{{"expvar", "/debug/vars"}, {"prometheus", "/metrics"}, {"pprof", "/debug/pprof"}}
 
 // search finds the port of a process that has a page which probes read; "" without one.
@@ -200,8 +200,8 @@ func (t Target) pages(e *dyno.Experiment, process bool, note func(string, ...any
 	return nil
 }
 
-// use is what a watch reads, unless the plan says it: of several pages that count
-// goroutines the one that tells more.
+// use returns the probes of a watch if the plan names none. If several pages count goroutines, it takes the
+// one that tells more.
 func use(p *dyno.Probes) []string {
 	if len(p.Use) > 0 {
 		return p.Use

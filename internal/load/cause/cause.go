@@ -22,7 +22,7 @@ const (
 	NotFound = "host not found"
 )
 
-// Most is how many bytes of an error that has no name are its cause.
+// Most is the number of bytes that are kept of an error without a name, as its cause.
 const Most = 80
 
 // Of returns the cause of an error, "" if it is none of those above.
@@ -47,7 +47,7 @@ func Of(err error) string {
 	return ""
 }
 
-// Cure is what most often helps against a cause that [Of] knows, else "".
+// Cure returns what most often helps against a cause that [Of] knows, else "".
 func Cure(name string) string {
 	switch name {
 	case Timeout:

@@ -139,7 +139,7 @@ func shellArgs(command string) []string {
 	return []string{"sh", "-c", command}
 }
 
-// outputKept is how much output is searched for a summary.
+// outputKept is the number of bytes of output that are searched for a summary.
 const outputKept = 64 << 20
 
 type lastBytes struct {

@@ -124,7 +124,7 @@ func (r *summary) coarse(median time.Duration) {
 	}
 }
 
-// heyRows is how many requests hey keeps: maxRes in requester/requester.go.
+// heyRows is the number of requests that hey keeps: maxRes in requester/requester.go.
 const heyRows = 1_000_000
 
 const heyColumns = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset"

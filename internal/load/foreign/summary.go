@@ -13,10 +13,9 @@ import (
 	"github.com/dynolab/dyno/internal/load"
 )
 
-// readSummary reads the last summary in the first output that has one; nil if none
-// has. Elapsed is 0 where the generator does not say it. The formats are those of
-// hey 0.1.4 (text and CSV), wrk 4.1.0 (text), vegeta 12.13, oha 1.16 and k6 2.2 (JSON);
-// testdata/command has examples.
+// readSummary reads the last summary in the first output that has one; nil if there is none. Elapsed is 0 if
+// the generator does not report it. It reads the formats of hey 0.1.4 (text and CSV), wrk 4.1.0 (text),
+// vegeta 12.13, oha 1.16 and k6 2.2 (JSON). testdata/command has examples.
 func readSummary(outputs ...[]byte) *load.Record {
 	for _, out := range outputs {
 		for _, read := range []func([]byte) (*summary, int){readJSON, readWrk, readHey, readHeyCSV} {

@@ -46,10 +46,10 @@ const (
 	KindBeat                    // nothing
 )
 
-// Most is how many bytes the content of a frame has at most.
+// Most is the largest number of bytes in the content of a frame.
 const Most = 1 << 20
 
-// Beat is how often a program says something at least.
+// Beat is the longest time that a program is silent.
 const Beat = 100 * time.Millisecond
 
 // A Hello begins a talk. Now is the time of the run's clock at Wall, in ns since 1970 (UTC): the clock
@@ -59,7 +59,7 @@ type Hello struct {
 	Now     time.Duration
 	Wall    int64
 
-	// Of dyno:
+	// Fields that dyno fills in:
 	Base    string        // the service's address, such as http://127.0.0.1:8080
 	Timeout time.Duration // of one request
 	First   int           // number of the first client
@@ -68,11 +68,11 @@ type Hello struct {
 	Seed    uint64
 	Open    bool // the load is an open one
 
-	// Of the program:
+	// Fields that the program fills in:
 	Procs int // its GOMAXPROCS
 }
 
-// A Connect asks for so many clients.
+// A Connect asks for a number of clients.
 type Connect struct{ Clients, Open int }
 
 // A Reply says what went wrong; "" if nothing did.
@@ -138,7 +138,7 @@ const (
 	MostKinds = 1000
 )
 
-// Size is how many bytes a record takes.
+// Size is the number of bytes of a record.
 const Size = 64
 
 // Append adds a record to the content of a frame.
@@ -165,7 +165,7 @@ func (r *Record) Read(p []byte) {
 	r.Step, r.Kind, r.Flags = le.Uint16(p[56:]), le.Uint16(p[58:]), Flags(le.Uint32(p[60:]))
 }
 
-// Head is how many bytes precede the content of a frame.
+// Head is the number of bytes before the content of a frame.
 const Head = 5
 
 // Begin begins a frame in to, whose content is to be appended; End completes it.

@@ -1,8 +1,8 @@
 // Package grpc makes the program that puts a plan's load.grpc on a service.
 //
-// The program is built on grpc-go, which is no dependency of dyno: dyno has its source, and the go command
-// builds it where it is needed, from modules that its proxy has. What it is to send is in a file that it reads when it
-// starts: it may be secret, and must not be in the go command's cache.
+// The program is built on grpc-go, which dyno does not depend on: dyno has the program's source, and the go
+// command builds it when it is needed, from modules of its proxy. What the program has to send is in a file
+// that it reads when it starts. It may be secret, and must not get into the go command's cache.
 package grpc
 
 import (
@@ -57,7 +57,7 @@ func add(files map[string][]byte, from fs.FS, root, folder string) error {
 	})
 }
 
-// Subject is how the program is built whose Source is in a directory.
+// Subject returns how to build the program whose Source is in a directory.
 func Subject(dir string) dyno.Subject {
 	return dyno.Subject{
 		Package: dir, Dir: dir, NoInject: true,
@@ -82,8 +82,8 @@ func Check(l dyno.Load, arg map[string]string) error {
 	return err
 }
 
-// Config is what the program is told of a load. Metadata of the plan is in it, which may be secret, so it is
-// no part of what the go command compiles and keeps.
+// Config returns what the program is told of a load. It includes metadata of the plan, which may be secret,
+// so it is not a part of what the go command compiles and keeps.
 func Config(l *dyno.Load, arg map[string]string) ([]byte, error) {
 	c, err := config(l, arg)
 	if err != nil {
@@ -92,7 +92,7 @@ func Config(l *dyno.Load, arg map[string]string) ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// config is what the program has to know.
+// config returns what the program has to know of a load.
 func config(l *dyno.Load, arg map[string]string) (*rpc.Config, error) {
 	g := l.GRPC
 	c := &rpc.Config{

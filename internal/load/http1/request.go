@@ -26,11 +26,11 @@ type Request struct {
 	KeepHeader bool  // the answer's header is needed
 }
 
-// ErrorBody is how many bytes are kept of the body of an answer with status 400 or above, in any
-// case: they say what was wrong, and one more byte that there is more.
+// ErrorBody is the least number of bytes that are kept of the body of an answer with status 400 or above. The
+// body says what was wrong. The last byte only shows that there is more.
 const ErrorBody = 201
 
-// Kept is how many bytes of a body to keep, of an answer with this status.
+// Kept returns how many bytes of a body to keep, for an answer with this status.
 func Kept(keep int64, status int) int64 {
 	if status >= 400 {
 		return max(keep, ErrorBody)

@@ -33,10 +33,10 @@ const (
 	mostBackOff  = 100 * time.Millisecond
 )
 
-// BackOff is how long a client of a closed load rests after so many failures in a row, twice as long each
-// time. Otherwise a closed load on a dead service would be a busy loop, since a refused connection takes
-// microseconds, and would take the CPU that the service needs to come back. A single failure causes no
-// rest: one bad answer in a hundred must not change the load.
+// BackOff returns how long a client of a closed load rests after a number of failures in a row: twice as long
+// each time. Without it, a closed load on a dead service would be a busy loop, since a refused connection
+// takes microseconds. It would take the CPU that the service needs to come back. A single failure causes no
+// rest, since one bad answer in a hundred must not change the load.
 func BackOff(failures int) time.Duration {
 	if failures < 2 {
 		return 0

@@ -54,7 +54,7 @@ const (
 	recent = 16
 )
 
-// NewWake is what a client waits with; see [Queue.Take].
+// NewWake returns the channel that a client waits with; see [Queue.Take].
 func NewWake() chan struct{} { return make(chan struct{}, 1) }
 
 // Take waits for the client's turn and then for the next due time. It returns
@@ -80,7 +80,7 @@ func (q *Queue) Take(ctx context.Context, wake chan struct{}) (d Due, ok bool) {
 	return d, ok
 }
 
-// moment is when to wake for a due time. The token is held.
+// moment returns when to wake for a due time. The caller holds the token.
 func (q *Queue) moment(due time.Duration) time.Duration {
 	before := q.note(due)
 	if now := q.Now(); before > 0 && due-before < recent*nap/2 && due > now {

@@ -14,9 +14,9 @@ import (
 	"github.com/dynolab/dyno/internal/load"
 )
 
-// Records makes one record of those of several generators, whose Parts were its parts.
-// Counts add up, and so do histograms: a percentile is that of all requests pooled. A doubt that is
-// of one generator names it. The windows of all began at start. Kept is left to the caller.
+// Records makes one record from those of several generators. Their Parts become its parts. Counts and
+// histograms are added up, so percentiles are those of all requests together. A doubt about one generator
+// names it. All windows began at start. The caller fills in Kept.
 func Records(parts []*load.Record, names []string, start time.Time) *load.Record {
 	sum := &load.Record{
 		Start: start, Latency: hist.New(),

@@ -291,7 +291,7 @@ func (p *Program) answer(ctx context.Context, k frames.Kind, v any) error {
 	return nil
 }
 
-// Connect makes so many clients, of which it opens some at once.
+// Connect makes a number of clients, and opens some of them at once.
 func (p *Program) Connect(ctx context.Context, clients, open int) error {
 	p.send(frames.JSON(frames.KindConnect, frames.Connect{Clients: clients, Open: open}))
 	var reply frames.Reply

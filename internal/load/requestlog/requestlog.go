@@ -44,7 +44,7 @@ type Log struct {
 	err    error         // the first; nothing is kept from then on
 }
 
-// File is what a Log needs of an *os.File.
+// File has the methods of an *os.File that a Log needs.
 type File interface {
 	io.ReaderAt
 	io.WriterAt

@@ -40,7 +40,7 @@ func (c *compiler) replay(l *dyno.Load) error {
 	return nil
 }
 
-// step is that of request n. One that was refused as it was recorded may be refused again.
+// step returns the step of request n. A request that was refused when it was recorded may be refused again.
 func (p *replay) step(n int) *Step {
 	if at := p.recorded.Status(n) - http.StatusBadRequest; at >= 0 && at < len(p.refused) {
 		return p.refused[at]

@@ -100,7 +100,7 @@ func (s *Step) Next() *Step {
 	return s.Pick(s.turn.Next(), nil)
 }
 
-// Width is how many requests the step sends at the same time.
+// Width returns the number of requests that the step sends at the same time.
 func (s *Step) Width() int { return max(len(s.Group), 1) }
 
 // Rests reports whether the step is a rest.
@@ -129,7 +129,7 @@ type Vars = texts.Vars
 // An UnknownError names a variable that has no value.
 type UnknownError = texts.UnknownError
 
-// MaxQuoted is how many bytes of an answer are shown of a request that failed.
+// MaxQuoted is the number of bytes of an answer that are shown for a request that failed.
 const MaxQuoted = http1.ErrorBody - 1
 
 type compiler struct {
@@ -366,7 +366,7 @@ func (s *Scenario) NewVars(client int, seed uint64) *Vars {
 	return v
 }
 
-// Links is how many requests one client has under way at the same time, at most.
+// Links returns the largest number of requests that one client has under way at the same time.
 func (s *Scenario) Links() int {
 	n := 1
 	for _, st := range slices.Concat(s.Setup, s.Loop, s.Teardown) {

@@ -99,7 +99,7 @@ var (
 	wordPart  = regexp.MustCompile(`[^\s;&|()\x00]`) // before #
 )
 
-// plainWord is what means the same with quotes and without them, to all shells.
+// plainWord matches words that mean the same with and without quotes in all shells.
 var plainWord = regexp.MustCompile(`^[\w.,:/@%+-]+$`)
 
 // quote returns a value as it is written here.

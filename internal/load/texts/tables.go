@@ -21,8 +21,8 @@ type table struct {
 	rows    [][]string // at least one, each as long as columns
 }
 
-// Add reads a table out of a CSV file (RFC 4180), whose first row names the columns. If line is above 0, it is
-// that of the mistake.
+// Add reads a table from a CSV file (RFC 4180) whose first row names the columns. If it fails, line is the
+// line of the mistake, or 0 if that is not known.
 func (ts *Tables) Add(name string, file io.Reader) (line int, err error) {
 	switch {
 	case !isName(name):

@@ -15,7 +15,7 @@ import (
 // Literal returns the template of a text.
 func Literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
-// Use is what would have a value if it stood in a template.
+// Use matches an expression that would have a value if it stood in a template.
 var Use = regexp.MustCompile(`\{\{ *(\.[A-Za-z_][A-Za-z0-9_.]*|counter|uuid|random +\S+ +\S+) *\}\}`)
 
 // A Text is a compiled template. Rendering it allocates nothing.

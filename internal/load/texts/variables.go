@@ -53,7 +53,7 @@ type Names struct {
 	tables   *Tables // may be nil
 }
 
-// NewNames are those of args and tables, which may be nil, and of each client.
+// NewNames returns the names of arg and of the tables, which may be nil, and those that each client has.
 func NewNames(arg map[string]string, ts *Tables) *Names {
 	return &Names{arg: arg, captured: map[string]bool{}, tables: ts}
 }

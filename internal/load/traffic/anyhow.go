@@ -15,7 +15,7 @@ type token struct {
 	kind byte // '"', '[' or 0
 }
 
-// mostTokens is how many parts of a line are looked at.
+// mostTokens is the number of parts of a line that are looked at.
 const mostTokens = 100
 
 func tokens(line string) (ts []token) {
@@ -41,8 +41,9 @@ func tokens(line string) (ts []token) {
 	return ts
 }
 
-// anyhow reads a line by what its parts are, wherever they stand: a request, times of which the finest and then the earliest is when it
-// came, a status. So Envoy's and Istio's, AWS ALB's, HAProxy's, gin's and most formats of httpd are read.
+// anyhow reads a line by the form of its parts, wherever they stand: a request, a status, and times. The
+// request came at the finest of the times, and of equally fine ones at the earliest. It reads the lines of
+// Envoy, Istio, AWS ALB, HAProxy, gin and most formats of httpd.
 func anyhow(line string) (r record, kind found) {
 	ts := tokens(line)
 	at, end := request(ts, &r)
@@ -83,7 +84,7 @@ func about(ts []token, at, end int) bool {
 	})
 }
 
-// levels are those of httpd's error log.
+// levels are the levels of httpd's error log.
 var levels = []string{"emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
 
 // partsOf says which parts of a request a line has, for the message.
@@ -108,8 +109,8 @@ func partsOf(line string) string {
 	return strings.Join(append(parts, when), ", ")
 }
 
-// methods are those that a word is taken for without a version of HTTP behind: others are words of messages. Those after TRACE are of WebDAV, of
-// caches, and new.
+// methods are the words that are taken for a method if no version of HTTP follows. Other words are a part of
+// a message. Those after TRACE are of WebDAV, of caches, and new.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
 	"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH", "PURGE", "QUERY"}
 

@@ -123,10 +123,11 @@ func (b *builder) timeless(want string, line []byte) {
 	}
 }
 
-// mostShown is how many bytes of a line a message shows.
+// mostShown is the number of bytes of a line that a message shows.
 const mostShown = 200
 
-// whyNot is why a request cannot be sent again, "" if it can. bodies reports whether the recording has them.
+// whyNot returns why a request cannot be sent again, "" if it can. bodies says whether the recording has
+// them.
 func whyNot(method, target string, status int, bodies bool) string {
 	switch {
 	case method == "CONNECT":
@@ -141,8 +142,9 @@ func whyNot(method, target string, status int, bodies bool) string {
 	return ""
 }
 
-// add adds a request that was answered with a status, 0 if that is not known. took is how long before at it
-// came. Its strings may be of a longer text. It returns the place in seen, -1 if the request is left out.
+// add adds a request that was answered with a status, 0 if that is not known. The request came took before
+// at. Its strings may share the memory of a longer text. add returns the place in seen, -1 if the request is
+// left out.
 func (b *builder) add(at time.Time, took time.Duration, q Request, status int, headers uint32) (int, error) {
 	target, ok := origin(q.Target)
 	if !ok {
@@ -180,8 +182,8 @@ func (b *builder) hostNumber(host string) uint16 {
 	return b.hosts[host]
 }
 
-// oneHost leaves out the requests of other hosts than the one that was asked most often, as the load is of one service. Requests of which the
-// host is unknown stay.
+// oneHost keeps the requests of the most frequent host, and those whose host is unknown, since a load is for
+// one service.
 func (b *builder) oneHost() {
 	if len(b.hosts) < 2 {
 		return
@@ -332,7 +334,7 @@ func (b *builder) keep(all []Header) uint32 {
 // them than a plan.
 var ofUsers = regexp.MustCompile(`(?i)(?:^|[-_])(?:auth|authentication|session|sessionid|sid|oidc|saml)(?:$|[-_])|key$`)
 
-// secret asks once for each name, of which there are few.
+// secret asks only once for each name. There are few names.
 func (b *builder) secret(name string) bool {
 	is, known := b.names[name]
 	if !known {

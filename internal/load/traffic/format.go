@@ -45,7 +45,8 @@ func parseFormat(s string) (f format, err error) {
 	return f, nil
 }
 
-// values are those of a line's variables. ok is false if the line is not as the format says; missing is then the first text that it lacks.
+// values returns the values of a line's variables. ok is false if the line does not have the format; missing
+// is then the first text that the line lacks.
 func (f format) values(line string) (values object, missing column, ok bool) {
 	values = make(object, len(f))
 	for i, c := range f {
@@ -77,7 +78,8 @@ func (c *column) spaces() bool {
 	return c.name == "request" || strings.HasPrefix(c.name, "http_") || slices.Contains(timeNames, c.name)
 }
 
-// endOf is where a text ends that is followed by until, -1 if that is not in it. A quote that a server has escaped ends nothing.
+// endOf returns where the text before until ends, -1 if until does not follow. A quote that a server has
+// escaped ends nothing.
 func endOf(line, until string) int {
 	for from := 0; ; {
 		i := strings.Index(line[from:], until)

@@ -64,7 +64,7 @@ func (b *builder) gor(in *bufio.Reader) error {
 	}
 }
 
-// payload reads up to the next monkeys. One that is too long comes cut off.
+// payload reads up to the next separator of three monkeys. It cuts off a payload that is too long.
 func payload(in *bufio.Reader) (p []byte, err error) {
 	for {
 		line, err := in.ReadSlice('\n')
@@ -159,5 +159,6 @@ func (r *Recording) WriteGor(w io.Writer) error {
 	return out.Flush()
 }
 
-// epoch is when a written recording begins. It is no whole second: those of times would be spread.
+// epoch is the beginning of a recording that dyno writes. It is not a whole second, since whole seconds would
+// be spread.
 var epoch = time.Unix(1_000_000_000, 1)

@@ -79,7 +79,7 @@ func (b *builder) har(in io.Reader) error {
 	return nil
 }
 
-// entries calls each with the entries, of which one at a time is in memory as a text.
+// entries calls each with one entry after the other. Only one of them is in memory as a text.
 func entries(d *json.Decoder, each func(*entry)) error {
 	for depth, key := 0, ""; ; {
 		t, err := d.Token()

@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/unwrap"
 )
 
-// A record is what a line of a log says of a request. What is unknown is zero.
+// A record has what a line of a log says about a request. Unknown fields are zero.
 type record struct {
 	at      time.Time
 	took    time.Duration // if at is when the request ended
@@ -37,7 +37,7 @@ const (
 	noInstant       // a request without a time
 )
 
-// deepest is how often a line may be inside of another, as a service's JSON is in that of its container.
+// deepest is how often a line may be inside of another, as a service's JSON is inside of its container's.
 const deepest = 4
 
 // logLine reads a line of a log of any format. Each line is looked at by itself: logs of services have banners, and messages between
@@ -186,7 +186,7 @@ func prefix(line []byte) (at time.Time, rest []byte) {
 
 var container = regexp.MustCompile(`^[A-Za-z0-9_.-]+ +$`)
 
-// after is what follows a number of fields, each with one space or more behind it.
+// after returns what follows a number of fields. One space or more ends a field.
 func after(line []byte, fields int) []byte {
 	for range fields {
 		i := bytes.IndexByte(line, ' ')
@@ -263,7 +263,7 @@ func (b *builder) pairs(o object) (record, found) {
 	return inner, kind
 }
 
-// colours are what a terminal is told to show a text in.
+// colours matches the sequences by which a terminal shows a text in colour.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // fieldsBehind is the JSON object, or the logfmt, behind the words of a line: zap's console encoder, lograge.
@@ -277,7 +277,7 @@ func fieldsBehind(line string) (o object, ok bool) {
 	return nil, false
 }
 
-// commonTime is how the common log format has a time: whole seconds.
+// commonTime is the layout of times in the common log format: whole seconds.
 const commonTime = "02/Jan/2006:15:04:05 -0700"
 
 // common reads a line of the common or combined log format (https://httpd.apache.org/docs/current/logs.html). The host that was asked, or
@@ -327,7 +327,8 @@ func common(line string) (r record, ok bool) {
 // several apart as well as their hosts.
 var upstream = regexp.MustCompile(`\[[a-z0-9-]+-[a-z0-9-]+-[a-z0-9]+\]`)
 
-// headersOf are those of the combined format. Where the log has other texts in their places, such as a cookie, there are none.
+// headersOf returns the two headers of the combined format. There are none if the log has other texts in
+// their places, such as a cookie.
 func headersOf(referer, agent string) (headers []Header) {
 	if referer != "" && referer != "-" && !strings.Contains(referer, "://") {
 		return nil

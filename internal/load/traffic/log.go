@@ -209,8 +209,9 @@ func (o object) host() string {
 // verbs are the methods of Kubernetes' verbs (https://kubernetes.io/docs/reference/access-authn-authz/authorization/).
 var verbs = map[string]string{"LIST": "GET", "WATCH": "GET", "CREATE": "POST", "UPDATE": "PUT", "DELETECOLLECTION": "DELETE"}
 
-// took is how long a request took where the line's time is that of its end, 0 if that is not known: those that took long
-// came long before. Caddy writes a text, a fraction of seconds, or a whole number whose unit the line does not tell (duration_format).
+// took returns how long a request took, if the time of its line is that of its end: slow requests came long
+// before. It is 0 if that is not known. Caddy writes a text, a fraction of seconds, or a whole number whose
+// unit the line does not tell (duration_format).
 func (o object) took(caddy bool) (took time.Duration, number int64) {
 	switch {
 	case caddy && o["ts"] != nil && o["duration"] != nil:
@@ -262,7 +263,7 @@ func parseTime(s string) (time.Time, bool) {
 // inRange reports whether a request may have come then. Near 1970 a number is how long something took.
 func inRange(at time.Time) bool { return at.UTC().Year() >= 1990 && at.Year() < 2200 }
 
-// sinceEpoch keeps all digits of a decimal, of which a float would lose some.
+// sinceEpoch keeps all digits of a decimal. A float would lose some.
 func sinceEpoch(s string) (time.Time, bool) {
 	whole, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)

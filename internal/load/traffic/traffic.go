@@ -52,7 +52,7 @@ type stored struct {
 // Len is the number of requests.
 func (r *Recording) Len() int { return len(r.times) }
 
-// Times are when the requests came, since the first, never decreasing.
+// Times returns when the requests came, since the first. The times never decrease.
 func (r *Recording) Times() []time.Duration { return r.times }
 
 // Request is request i, whose headers the caller may not change.
@@ -61,7 +61,7 @@ func (r *Recording) Request(i int) Request {
 	return Request{s.method.Value(), s.target, r.sets[s.headers], r.bodies[s.body]}
 }
 
-// Status is how request i was answered, 0 if that is not known.
+// Status returns the status that request i was answered with, 0 if it is not known.
 func (r *Recording) Status(i int) int { return int(r.statuses[i]) }
 
 // peak is the rate of the densest tenth of a second, in requests per second.

@@ -52,7 +52,7 @@ func (s *slots) at(own time.Duration) time.Duration {
 	return s.begin(int(own/s.length)) + own%s.length
 }
 
-// wait is how long it takes until a slot is on.
+// wait returns how long it takes until a slot begins, 0 if one is on.
 func (s *slots) wait(at time.Duration) time.Duration {
 	n := s.slot(at)
 	if n >= 0 && at < s.begins[n]+s.length {
@@ -123,7 +123,7 @@ func (t *Turn) Follow(table rota.Table) {
 	t.table = table
 }
 
-// Table is what the turn followed last.
+// Table returns the table that the turn followed last.
 func (t *Turn) Table() rota.Table {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -225,7 +225,7 @@ func (t *Turn) ownAt(at time.Duration) time.Duration {
 	return at - t.away
 }
 
-// Own is how long the run's turns have lasted so far.
+// Own returns how long the run's turns have lasted so far.
 func (t *Turn) Own() time.Duration { return t.OwnAt(t.now()) }
 
 // Spent is the run's own time and this process's CPU time in it; both are all there is where
@@ -243,7 +243,7 @@ func (t *Turn) Spent() (own, used time.Duration) {
 	}
 }
 
-// Offset is what own subtracts at a moment while a step is under way.
+// Offset returns what own subtracts at a moment while a step is under way.
 func (t *Turn) Offset(at time.Duration) time.Duration {
 	if t == nil {
 		return 0

@@ -63,7 +63,7 @@ func Scatter(clouds []Cloud, xName, yName string, x, y Format) SVG {
 // placed reports whether a spot has a place on logarithmic axes.
 func (p *Spot) placed() bool { return positive(p.X.Value) && positive(p.Y.Value) }
 
-// farBound is how far bounds may make an axis longer, as a factor of the value.
+// farBound limits how much longer bounds make an axis, as a factor of the value.
 const farBound = 3
 
 // bounded is a bound of x, or x itself if the bound is not known.

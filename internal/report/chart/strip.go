@@ -66,7 +66,7 @@ const dotApart = 8
 
 const mostLanes = 7
 
-// lanes are those of the dots of r: 0 in the middle, 1 above, -1 below …
+// lanes returns the lane of each dot of r: 0 in the middle, 1 above, -1 below …
 func (r Row) lanes(a axis) (lanes []int, height float64) {
 	lanes = make([]int, len(r.Values))
 	taken := map[int][]float64{}

@@ -94,9 +94,9 @@ func (a axis) fits(gap func(label, next string) float64) fit {
 	}
 }
 
-// ticks are as many round numbers as there is room for. What is round depends on the
-// unit: 16 MiB is no round number of bytes. So powers of 1024 are tried too, and the
-// ticks with the fewest printed digits win.
+// ticks returns as many round numbers as there is room for. Which numbers are round depends on the unit: 16
+// MiB is not a round number of bytes. So powers of 1024 are tried too, and the ticks with the fewest printed
+// digits win.
 func (a axis) ticks(f Format, room fit) []Tick {
 	var best []Tick
 	least := math.Inf(1)
@@ -193,8 +193,8 @@ func significant(label string) int {
 	return len(strings.Trim(strings.NewReplacer(".", "", ",", "").Replace(number), "0"))
 }
 
-// RatioTicks are as many ticks of a logarithmic axis of ratios as there is room for, labelled
-// as changes. lo and hi are those of RatioRange.
+// RatioTicks returns as many ticks of a logarithmic axis of ratios as there is room for, labelled as changes.
+// lo and hi come from RatioRange.
 func RatioTicks(lo, hi float64, room func(ts []Tick) bool) []Tick {
 	a := axis{lo: lo, hi: hi, log: true}
 	for _, step := range []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2} {

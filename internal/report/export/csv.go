@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// csvColumns are those of CSV after the factors. Changes are fractions.
+// csvColumns are the columns of CSV after the factors. Changes are fractions.
 var csvColumns = []string{"metric", "unit", "median", "lo", "hi", "trials", "change_frac", "change_lo_frac", "change_hi_frac", "p", "verdict"}
 
 // CSV writes a line for each metric of each setting: the setting as a whole and by
@@ -97,7 +97,7 @@ func Harmless(s string) string {
 	return "'" + s
 }
 
-// Exact is a number in full, or "" where there is none.
+// Exact prints a number with all its digits, or "" if it is not a number.
 func Exact(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return ""

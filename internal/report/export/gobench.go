@@ -135,8 +135,8 @@ func blockMedians(b *dyno.Benchmark) dyno.Values {
 	return all
 }
 
-// SixDigits prints a value to six digits, which is what a timer of nanoseconds has of a
-// sample of a millisecond; a whole number, such as of bytes, as it is.
+// SixDigits prints a value to six digits. A timer of nanoseconds has no more in a sample of a millisecond.
+// Whole numbers, such as bytes, are printed in full.
 func SixDigits(x float64) string {
 	if x == math.Trunc(x) {
 		return strconv.FormatFloat(x, 'g', -1, 64)

@@ -171,7 +171,7 @@ func benchmarkLabels(b *compare.Benchmark) string {
 	return labelled("package", b.Package) + labelled("benchmark", b.Name)
 }
 
-// exposedUnit is what OpenMetrics calls a unit of benchmarks: sec/op is
+// exposedUnit returns the name of a benchmark's unit in OpenMetrics: sec/op is
 // dyno_benchmark_time_per_op_seconds, tokens/op dyno_benchmark_tokens_per_op.
 func exposedUnit(name string) (gauge, unit string) {
 	head, per, found := strings.Cut(name, "/")
@@ -182,8 +182,8 @@ func exposedUnit(name string) (gauge, unit string) {
 	return "dyno_benchmark_" + of + "_per_" + openName(per) + "_" + unit, unit
 }
 
-// Exposed is what OpenMetrics calls a metric: p99-sec is dyno_p99_seconds, of a
-// step with its name apart; cpu-sec/req is dyno_cpu_per_req_seconds.
+// Exposed returns the name of a metric in OpenMetrics: p99-sec is dyno_p99_seconds, cpu-sec/req is
+// dyno_cpu_per_req_seconds. The name of a step is returned apart.
 func Exposed(metric string) (name, unit, step string) {
 	if !slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == metric }) {
 		for _, m := range dyno.Metrics {

@@ -15,7 +15,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// Text writes what a log tells of collections, first in the table of study 002. The error is w's.
+// Text writes what a log reports about collections, beginning with the table of study 002. The error is w's.
 func Text(w io.Writer, l *gctrace.Log, o layout.Options) error {
 	s := &gcLog{Log: l, width: o.Columns(), color: o.Color, vs: valuesOf(l.Total.Values(l.Requests))}
 	s.WriteString(layout.Fold(s.heading(), "", "  ", s.width))

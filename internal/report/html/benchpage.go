@@ -11,13 +11,13 @@ import (
 	"github.com/dynolab/dyno/internal/report/tables"
 )
 
-// mostListings is how much of listings a page has, in bytes.
+// mostListings is the number of bytes of listings in a page.
 const mostListings = 400 << 10
 
 // mostIntervals are rows of the picture; the tables have all.
 const mostIntervals = 80
 
-// benchmarks adds what a page has of benchmarks.
+// benchmarks adds the blocks of a page of benchmarks.
 func (v *pageView) benchmarks(out *paper) {
 	out.About = tameAll(v.Measured(), 10, mostNote)
 	if len(v.Settings) > 1 {
@@ -37,8 +37,8 @@ func (v *pageView) benchmarks(out *paper) {
 	out.add("failed", "Failed benchmarks", v.failedBlocks())
 }
 
-// changeBlocks are what changed or is unclear as tables, then the picture of all
-// benchmarks with their table, then the other units.
+// changeBlocks returns the tables of what changed or is unclear, then the picture of all benchmarks with
+// their table, then the other units.
 func (v *pageView) changeBlocks() (out []block) {
 	for _, i := range v.Others() {
 		out = append(out, v.show(v.Differences(i))...)
@@ -115,7 +115,7 @@ func (v *pageView) benchIntervals() (groups []chart.Group, left int) {
 	return groups, left
 }
 
-// failedBlocks are what failed, with the words of the benchmark.
+// failedBlocks lists failed benchmarks with what they printed.
 func (v *pageView) failedBlocks() (out []block) {
 	for n, f := range v.FailedBenchmarks() {
 		if n == layout.MostItems {

@@ -19,7 +19,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// profileRows is how many functions a table of profiles has in the page.
+// profileRows is the number of functions in a page's table of a profile.
 const profileRows = 15
 
 // machines are the agents and nodes of a run whose load came from others.

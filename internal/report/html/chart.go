@@ -30,7 +30,7 @@ func moreInTable(settings, most int) []string {
 	return []string{fmt.Sprintf("The picture shows the first %d settings; the table has all %d.", most, settings)}
 }
 
-// mostName is how long the name of a setting may be in a picture, in characters.
+// mostName is the number of characters that a picture has for a setting's name.
 const mostName = 40
 
 // called leaves out of a setting's name what all settings have in common.
@@ -102,7 +102,7 @@ func (v *pageView) showsChanges() string {
 		"Changes within the shaded band of ±%s count as no change.", dyno.Fraction(v.Negligible))
 }
 
-// changesShown is how many settings the picture of changes has, the baseline included.
+// changesShown returns the number of settings in the picture of changes, with the baseline.
 func (v *pageView) changesShown() int { return 1 + mostChanges/max(1, len(v.Metrics(true))) }
 
 // intervals groups by metric if there are more than two settings.
@@ -165,7 +165,7 @@ func percentiles(requests int64) []float64 {
 	return append(qs, 1-1/float64(max(requests, 1)))
 }
 
-// distribution is how long requests took in all: percentiles and histograms.
+// distribution shows the response times of all requests together: percentiles and histograms.
 func (v *pageView) distribution() []block {
 	hs, ok := v.pooledHistograms()
 	if !ok {

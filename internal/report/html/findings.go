@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// pageRows is how many functions of each setting a page shows.
+// pageRows is the number of functions of each setting in a page.
 const pageRows = 5
 
 // NewPage is the page of a run of a service. Its picture is not read, and its flame

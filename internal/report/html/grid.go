@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// longCell is how long a text is that may be broken anywhere, in characters.
+// longCell is the length in characters of the longest text that is broken at spaces only.
 const longCell = 40
 
 // tableHTML writes a table with a caption for screen readers. all names the place of rows that

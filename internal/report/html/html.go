@@ -1,4 +1,4 @@
-// Package html makes the page of a run: a file that needs nobody, or what a server sends.
+// Package html makes the page of a run: a file that loads nothing else, or a page that a server sends.
 package html
 
 import (
@@ -34,13 +34,12 @@ var Assets = func() fs.FS {
 
 var templates = template.Must(template.ParseFS(Assets, "*.tmpl"))
 
-// MostBytes is how large a file may be.
+// MostBytes is the largest size of a file.
 const MostBytes = 2_000_000
 
-// HTML writes the page: without p.Site as one self-contained file, which asks
-// nobody for anything and is at most 2 MB, else as a page that a server sends. Of
-// flame graphs that would make the file too large the largest are left out, and the page
-// says which. The error is w's.
+// HTML writes the page. Without p.Site it is one self-contained file that loads nothing else, at most 2 MB;
+// else it is a page that a server sends. If flame graphs would make the file too large, the largest are left
+// out, and the page says which. The error is w's.
 func HTML(w io.Writer, p *Page) error {
 	p = tamed(p)
 	data, err := island(p)
@@ -118,7 +117,7 @@ func island(p *Page) (template.HTML, error) {
 	return islandOf(b.Bytes()), nil
 }
 
-// islandOf is an element that holds JSON; "" if it is none.
+// islandOf returns an element that holds JSON; "" if data is not JSON.
 func islandOf(data []byte) template.HTML {
 	if !json.Valid(data) {
 		return ""
@@ -203,7 +202,7 @@ func asset(name string) string {
 	return string(data)
 }
 
-// imported is how our modules name each other: `from "./scale.js"`.
+// imported matches an import of one of our modules by another: `from "./scale.js"`.
 var imported = regexp.MustCompile(`(\bfrom\s*|\bimport\s*\(?\s*)(["'])\./([\w-]+\.js)(["'])`)
 
 // moduleMap renames imports, as a data: URL has no folder for names that begin with ./.

@@ -43,8 +43,8 @@ type stretchJSON struct {
 	Columns int     `json:"columns"`
 }
 
-// A pictureOfJSON has the columns of all stretches, one after the other. What is unknown is
-// null; an unknown trial has counts of 0, or NaN.
+// A pictureOfJSON has the columns of all stretches, one after the other. Unknown values are null; an unknown
+// trial has counts of 0, or NaN.
 type pictureOfJSON struct {
 	Name       string      `json:"name"`
 	Trials     []int       `json:"trials"`
@@ -144,8 +144,8 @@ func baseUnit(metric string) (label, unit string) {
 	return label, unit
 }
 
-// Counts from 32 on have so many bits, exact to 3 %, which no shade shows. A heat map of 30
-// million requests, 1,200 by 100, takes 75 to 121 KiB instead of up to 167.
+// aboutBits is the number of bits of counts from 32 on. It makes them exact to 3 %, a difference that no
+// shade shows. A heat map of 30 million requests, 1,200 by 100, takes 75 to 121 KiB instead of up to 167.
 const aboutBits = 5
 
 // about rounds a middle to an even last bit, so that sums are not too high.

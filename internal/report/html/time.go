@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/tables"
 )
 
-// mostSlow is how many of the slowest requests a setting has in the page.
+// mostSlow is the number of a setting's slowest requests in the page.
 const mostSlow = 10
 
 func (v *pageView) latency() (out []block) {
@@ -56,7 +56,7 @@ func (v *pageView) later() bool {
 	return v.page.Picture == nil && v.page.Site != nil && v.page.Site.Detail != ""
 }
 
-// heatNotes say of which settings not all is known.
+// heatNotes names the settings of which a heat map does not show everything.
 func (v *pageView) heatNotes(p *timeline.Picture) (notes []string) {
 	for i, s := range p.Settings {
 		name := tame(v.nameOf(i, s.Setting), mostCell)
@@ -93,7 +93,7 @@ func (v *pageView) heatTable(p *timeline.Picture) *layout.Section {
 	return &layout.Section{Title: "Latency over time", Grids: []layout.Grid{g}}
 }
 
-// heatRow sums up the n-th of so many equal parts of a heat map.
+// heatRow sums up part n of a heat map that is divided into equal parts.
 func heatRow(block int, h *timeline.Heat, n, parts int) []layout.Cell {
 	from, to := n*h.Columns/parts, (n+1)*h.Columns/parts
 	byRow := make([]int64, h.Rows)
@@ -253,7 +253,7 @@ func (v *pageView) trackTable(p *timeline.Picture) *layout.Section {
 	return &layout.Section{Title: "Timelines", Grids: []layout.Grid{g}}
 }
 
-// lesser is the lesser of two numbers, of which NaN is none.
+// lesser returns the lesser of two numbers. A NaN does not count.
 func lesser(a, b float64) float64 {
 	if math.IsNaN(a) || b < a {
 		return b

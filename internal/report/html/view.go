@@ -105,7 +105,7 @@ func newPaper(p *Page) *paper {
 	return out
 }
 
-// service adds what a page has of a service.
+// service adds the blocks of a page of a service.
 func (v *pageView) service(out *paper) {
 	t := v.Table
 	out.About = tameAll(t.About, 50, mostNote)

@@ -41,8 +41,8 @@ func Middle(name string, most int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(most-head-1):])
 }
 
-// Tamed is what is shown of a character that a subject or a file may have written: a dot for those
-// that do something to a terminal or to the order of letters.
+// Tamed returns the character that is shown for one that a subject or a file may have written. Characters
+// that act on a terminal, or on the order of letters, become dots.
 func Tamed(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -63,7 +63,7 @@ func Clean(s string) string {
 	}, s)
 }
 
-// CleanLines are those of a text.
+// CleanLines returns the tamed lines of a text.
 func CleanLines(text string) []string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for n := range lines {

@@ -58,8 +58,8 @@ func Page(pieces []Piece, rest string) string {
 	return b.String()
 }
 
-// Pieces are the parts of a section. One of more than open rows is folded; of one
-// whose rows are in two groups, the second is a part of its own.
+// Pieces returns the parts of a section. A section of more than open rows is folded. If the rows are in two
+// groups, the second group is a part of its own.
 func (s *Section) Pieces(rank, open int) []Piece {
 	var parts []Piece
 	var b strings.Builder

@@ -172,8 +172,8 @@ func Spread(center, lo, hi float64) string {
 	return "±" + strconv.FormatFloat(far*100, 'f', 0, 64) + "%"
 }
 
-// Pvalue prints a p-value to three decimals, a small one to so many, or "" if there is
-// none.
+// Pvalue prints a p-value to three decimals, a small one to the given number of decimals. It is "" without a
+// p-value.
 func Pvalue(p float64, decimals int) string {
 	least := math.Pow10(-decimals)
 	switch {

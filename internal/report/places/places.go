@@ -11,7 +11,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// Sections are none if all was on this machine.
+// There are no sections if all was on this machine.
 func Sections(p *placement.Places) (out []layout.Section) {
 	if p == nil {
 		return nil

@@ -14,8 +14,8 @@ type Point struct {
 	Label string
 }
 
-// Scatter draws points on two logarithmic axes, in so many columns and lines, axes included. Later points
-// cover earlier ones. It is nil if fewer than two points have a place on such axes.
+// Scatter draws points on two logarithmic axes, in a text of width columns and height lines, axes included.
+// Later points cover earlier ones. It is nil if fewer than two points have a place on such axes.
 func Scatter(points []Point, width, height int, x, y func(float64) string) []string {
 	points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !placed(p.X) || !placed(p.Y) })
 	if len(points) < 2 {
@@ -44,7 +44,7 @@ func Scatter(points []Point, width, height int, x, y func(float64) string) []str
 
 func placed(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
-// rangeOf is where the values of points lie, with a difference.
+// rangeOf returns the range of the values of points. lo and hi always differ.
 func rangeOf(points []Point, of func(Point) float64) (lo, hi float64) {
 	lo, hi = math.Inf(1), 0
 	for _, p := range points {
@@ -90,7 +90,7 @@ func (s *scatter) draw(points []Point) {
 	}
 }
 
-// free reports whether so many cells are empty.
+// free reports whether n cells are empty.
 func (s *scatter) free(row, from, n int) bool {
 	return from >= 0 && from+n <= s.cols && strings.TrimSpace(string(s.cells[row][from:from+n])) == ""
 }

@@ -37,7 +37,7 @@ import (
 const Policy = "sandbox allow-scripts allow-forms allow-popups allow-downloads; default-src 'none'; " +
 	"script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// mostNodes is how many functions a graph has at most; pprof's own default is 80.
+// mostNodes is the largest number of functions in a graph; pprof's own default is 80.
 const mostNodes = 200
 
 // Check says with an HTTP status and a sentence why a page is not served; status 0 allows it.
@@ -200,7 +200,7 @@ func drive(given flags, shown, from *profile.Profile, o *driver.Options) error {
 // noFolder does not exist. pprof looks also in the folders around it, which is the root alone.
 const noFolder = "/no-folder-of-dyno"
 
-// flags are those given, without dashes.
+// flags are the flags that were given, without dashes.
 type flags map[string]string
 
 func (flags) Bool(_ string, def bool, _ string) *bool          { return &def }
@@ -219,7 +219,7 @@ func (f flags) StringList(name string, def string, usage string) *[]*string {
 	return &[]*string{f.String(name, def, usage)}
 }
 
-// A fetcher has profiles by name. What it returns is the driver's.
+// A fetcher returns profiles by name. The driver may change what it returns.
 type fetcher map[string]*profile.Profile
 
 func (f fetcher) Fetch(src string, _, _ time.Duration) (*profile.Profile, string, error) {

@@ -127,8 +127,8 @@ func (v *View) verdictOn(i int) string {
 	return text
 }
 
-// beside is how a verdict calls a benchmark: not at all if that is what the settings are
-// called, whose names come before it.
+// beside names a benchmark in a verdict. It is "" if the settings are the benchmark's own names, which the
+// verdict begins with.
 func (v *View) beside(r *compare.Benchmark) string {
 	if len(v.Benchmarks) == 1 && v.row(r) != r.Name {
 		return ""
@@ -277,8 +277,7 @@ func inside(print func(float64) string, lo, hi float64) string {
 	return " [" + print(lo) + ", " + print(hi) + "]"
 }
 
-// Measured says how it was measured, and how often a change would be seen where
-// there is none.
+// Measured says how benchmarks were measured, and how often a run without any change would show one.
 func (v *View) Measured() (out []string) {
 	least, most, unsettled := math.MaxInt, 0, 0
 	for _, r := range v.Benchmarks {

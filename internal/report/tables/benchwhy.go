@@ -19,8 +19,8 @@ const BaselineTitle = "Against the baseline file"
 // An excerpt is text in columns, such as the lines of a function with what each costs.
 type Excerpt struct{ Title, Text string }
 
-// Changed is what profiles of a change are of: a benchmark, its setting, and the words
-// between and behind, or that two benchmarks differ.
+// Changed says what a profile of a change is about: a benchmark and its setting, with the words between and
+// behind, or that two benchmarks differ.
 func (v *View) Changed(y *profiles.BenchWhy, between, behind string) string {
 	if strings.HasSuffix(y.Benchmark, ".*") && len(y.Parts) > 0 {
 		return v.labelOf(y.Setting) + " differs from " + v.labelOf(y.Parts[0].Diff.Base)
@@ -61,8 +61,7 @@ func baseline(b *strings.Builder, t *benchstat.Tables, o layout.Options) {
 	}
 }
 
-// BaselineDoubts are what differs beside the benchmarks, such as the CPU, and lines that
-// could not be read.
+// BaselineDoubts lists differences beside the benchmarks, such as the CPU, and lines that could not be read.
 func BaselineDoubts(t *benchstat.Tables) (out []string) {
 	for _, n := range t.Notes[:min(len(t.Notes), layout.MostItems)] {
 		out = append(out, layout.Clean(n)+".")
@@ -73,7 +72,7 @@ func BaselineDoubts(t *benchstat.Tables) (out []string) {
 	return out
 }
 
-// Excerpts are what profiles and the baseline file tell, as text.
+// Excerpts returns the findings of profiles and of the baseline file as text.
 func (v *View) Excerpts(r *Report, o layout.Options) (out []Excerpt) {
 	for n := range r.Whys {
 		y := &r.Whys[n]

@@ -133,9 +133,8 @@ func (v *View) verdict(i int, metric string, sc layout.Scale) []layout.Cell {
 	}
 }
 
-// Delta is a change in per cent or, where a zero allows none, in the metric's
-// own unit. Of medians of which one is zero it says that: the mean difference
-// within blocks may be larger than the other.
+// Delta prints a change in per cent or, if a zero allows no ratio, in the metric's own unit. If one of two
+// medians is zero, it says so, since the mean difference within blocks may be larger than the other median.
 func (v *View) Delta(i int, metric string, sc layout.Scale) string {
 	x := v.Settings[i].Versus[metric]
 	base, now := v.Settings[0].Values[metric].Center, v.Settings[i].Values[metric].Center

@@ -29,7 +29,7 @@ func (v *View) FailedBenchmarks() (out []Failed) {
 	return out
 }
 
-// varying is what differs between two traces of the same failure.
+// varying matches texts that differ between two traces of the same failure.
 var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+|127\.0\.0\.1:[0-9]+`)
 
 // Faults says why a benchmark has no numbers, or fewer: once what it said in all

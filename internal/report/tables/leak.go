@@ -86,7 +86,7 @@ func LeakFigures(m *leak.Grown, slope, lo, hi, detectable float64) []float64 {
 	return []float64{detectable}
 }
 
-// otherOf is what a setting's goroutines, threads or descriptors did, or nil.
+// otherOf returns the growth of a setting's goroutines, threads or descriptors, or nil.
 func otherOf(s *compare.Setting, name string) *leak.Grown {
 	if s.Leak != nil {
 		for _, o := range s.Leak.Others {

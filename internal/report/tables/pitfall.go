@@ -22,8 +22,8 @@ type pitfallNote struct {
 	Text       string       `json:"text"`       // what was seen, why it matters and the cure
 }
 
-// PitfallNotes are the table's, each kind once. What was seen of several benchmarks alike is
-// said once, after their names; of all of them, without names.
+// PitfallNotes returns the pitfalls of the table, each kind once. If several benchmarks have the same
+// pitfall, one note names them; if all have it, the note has no names.
 func (v *View) PitfallNotes() (notes []pitfallNote) {
 	for _, kind := range pitfall.Kinds {
 		n := pitfallNote{Kind: kind}
@@ -66,7 +66,7 @@ func (v *View) PitfallNotes() (notes []pitfallNote) {
 	return notes
 }
 
-// PitfallLines are the notes, a line each that names so many benchmarks at most.
+// PitfallLines returns the notes as lines. Each line names at most that many benchmarks.
 func (v *View) PitfallLines(most int) (lines []string) {
 	for _, n := range v.PitfallNotes() {
 		var names []string
@@ -78,7 +78,7 @@ func (v *View) PitfallLines(most int) (lines []string) {
 	return lines
 }
 
-// calledBy is what the report calls the benchmark that is Package.Name.
+// calledBy returns the report's name for the benchmark Package.Name.
 func (v *View) calledBy(full string) string {
 	for _, b := range v.Benchmarks {
 		if b.Full() == full {

@@ -10,8 +10,8 @@ import (
 	"github.com/dynolab/dyno/internal/report/plot"
 )
 
-// picture adds to the changes of primary metrics a plot: in the table of them if the page
-// has room beside it, else below it in a table of its own. The sections are those of Changes.
+// picture adds a plot to the changes of primary metrics: beside their table if the page has room, else in a
+// table below it. sections are those of Changes.
 //
 // Note: not in Markdown, whose cells have no fixed width.
 func (v *View) picture(sections []layout.Section) {

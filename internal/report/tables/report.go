@@ -47,7 +47,7 @@ func (r *Report) View(width int) *View {
 	return v
 }
 
-// Title is what was measured, for a heading.
+// Title returns what was measured, for a heading.
 func (r *Report) Title() string {
 	switch {
 	case r.Table.Kind != compare.OfBenchmarks:

@@ -37,7 +37,7 @@ var ResidentParts = []ResidentPart{
 
 const untouched = "mapped, not resident"
 
-// Told is where the memory of a setting is, or nil if its runtime was not asked.
+// Told returns where the memory of a setting is, or nil if its runtime was not asked.
 func Told(s *compare.Setting) *compare.Resident {
 	if r := s.Resident; r != nil && r.Left != nil {
 		return r

@@ -16,8 +16,7 @@ import (
 	"github.com/dynolab/dyno/internal/stats"
 )
 
-// benchLabel is how a sentence names a setting. One that is a benchmark needs no "bench="
-// before it.
+// benchLabel names a setting in a sentence. A setting that is a benchmark has no "bench=" before it.
 func benchLabel(s dyno.Setting) string {
 	if len(s) == 1 && s[0].Factor == dyno.BenchFactor {
 		return levelName(s[0])
@@ -40,7 +39,7 @@ func levelName(l dyno.Level) string {
 	return l.Value
 }
 
-// labelOf is the label of the setting that is called so elsewhere.
+// labelOf returns the label of a setting, given its String.
 func (v *View) labelOf(setting string) string {
 	for i, s := range v.Settings {
 		if s.Setting.String() == setting {
@@ -70,8 +69,8 @@ func (v *View) readableAll(texts []string) (out []string) {
 // Others are the settings but the baseline.
 func (v *View) Others() []int { return v.all()[min(1, len(v.Settings)):] }
 
-// row names a benchmark in its row. One that is nothing but what is compared ("*") is
-// named by that: "Pipeline1 → Pipeline2".
+// row names a benchmark in its row. If its name is only the compared element ("*"), the row has the settings'
+// names: "Pipeline1 → Pipeline2".
 func (v *View) row(r *compare.Benchmark) string {
 	if r.Name != "*" {
 		return r.Name
@@ -116,7 +115,7 @@ const (
 	IsChanged
 )
 
-// median is that of setting i in a unit; NaN if absent.
+// median returns the median of a unit in setting i; NaN if absent.
 func (v *View) median(u *compare.Row, i int) compare.Summary {
 	if x, ok := v.Settings[i].Values[u.Key]; ok {
 		return x
@@ -124,7 +123,7 @@ func (v *View) median(u *compare.Row, i int) compare.Summary {
 	return compare.Summary{Center: math.NaN(), Lo: math.NaN(), Hi: math.NaN()}
 }
 
-// StandingOf is what is known of a unit in setting i.
+// StandingOf returns the standing of a unit in setting i.
 func (v *View) StandingOf(u *compare.Row, i int) standing {
 	x := v.Versus(*u, i)
 	switch {
@@ -168,8 +167,8 @@ func (v *View) echoes(u *compare.Row) bool {
 	return true
 }
 
-// rowStanding is that of a benchmark in setting i: changed if any unit is, else not
-// known without its first unit, its time; else unclear if any unit is.
+// rowStanding returns the standing of a benchmark in setting i. It is changed if any unit changed. Else it is
+// not known if its first unit, the time, is not known. Else it is unclear if any unit is.
 func (v *View) rowStanding(r *compare.Benchmark, i int) standing {
 	if len(r.Units) == 0 {
 		return isUntold

@@ -11,8 +11,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// mostPassed is how many thresholds that passed are listed; of those that did not,
-// all are.
+// mostPassed is the number of passed thresholds that are listed. The number of others is the caller's choice.
 const mostPassed = 20
 
 // Refused says in one line why a table does not pass.
@@ -68,9 +67,8 @@ func Gate(t *compare.Table) string {
 	return layout.Clean(fmt.Sprintf("%d of %s failed: %s", failed, all, strings.Join(named, ", ")))
 }
 
-// ThresholdTable lists what was judged: what failed, what is unclear, what passed; of
-// the first two at most so many. Of benchmarks, which are many, what passed is only
-// counted.
+// ThresholdTable lists judgements: the failed ones, the unclear ones, and the passed ones, with limits for
+// the first two. Benchmarks are many, so their passed judgements are only counted.
 func (v *View) ThresholdTable(mostFailed, mostUnclear int) (layout.Section, bool) {
 	if len(v.Thresholds) == 0 {
 		return layout.Section{}, false
@@ -138,7 +136,7 @@ func outcome(o compare.Outcome) layout.Cell {
 	return layout.Cell{Text: string(o)}
 }
 
-// JudgedBenchmark names the benchmark of a judgement, "" if there is none.
+// JudgedBenchmark names the benchmark of a judgement; "" without one.
 func (v *View) JudgedBenchmark(j *compare.Judgement) string {
 	if j.Benchmark == nil {
 		return ""
@@ -158,7 +156,7 @@ func (v *View) judged(j *compare.Judgement) string {
 	return j.Threshold.String() + " of " + v.Labels[j.Setting]
 }
 
-// Figure is what was found, with its unit.
+// Figure returns the judged value with its unit.
 func (v *View) Figure(j *compare.Judgement) string {
 	switch {
 	case math.IsNaN(j.Value):
@@ -198,7 +196,7 @@ func (v *View) Decider(j *compare.Judgement) string {
 	return fmt.Sprintf("median of %d trials", j.Trials)
 }
 
-// reason is why a threshold was judged as it was.
+// reason says why a threshold was judged as it was.
 func (v *View) reason(j *compare.Judgement, r *compare.Reason) string {
 	setting := func() string { return v.Labels[r.Setting] }
 	switch r.Kind {
@@ -267,7 +265,7 @@ func (v *View) WhyJudged(j *compare.Judgement) string {
 	return strings.Join(parts, "; ")
 }
 
-// mostNamed is how many thresholds, or benchmarks, a reason names.
+// mostNamed is the number of thresholds, or of benchmarks, that a reason names.
 const mostNamed = 5
 
 // reasons are the notes on thresholds, those that are alike once.

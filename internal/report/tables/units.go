@@ -230,8 +230,8 @@ type difference struct {
 	unit *compare.Row
 }
 
-// differing are those of setting i: benchmarks that changed as verdicts name them, then
-// those that are unclear.
+// differing returns the benchmarks of setting i that changed, named as in verdicts, then those that are
+// unclear.
 func (v *View) differing(i int) (out []difference) {
 	rows := slices.Clone(v.Benchmarks)
 	slices.SortStableFunc(rows, func(a, b *compare.Benchmark) int { return v.ByWeight(a, b, i) })
@@ -295,7 +295,7 @@ func (v *View) Plotted() (layout.Section, bool) {
 	return layout.Section{Title: "Changes and their 95% intervals", Grids: []layout.Grid{g}, Notes: []string{p.Note()}}, true
 }
 
-// Medians are those of a single setting.
+// Medians returns the table of the medians of a single setting.
 func (v *View) Medians() (layout.Section, bool) {
 	names := v.UnitsOf()
 	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{""}}}

@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// Differs is how far service time may be from latency before both are shown.
+// Differs is the fraction by which service time has to differ from latency before both are shown.
 const Differs = 0.05
 
 const maxLevel = 16 // characters; a longer level of a setting of benchmarks has a key in tables
@@ -29,7 +29,7 @@ type View struct {
 	against  bool     // a baseline file comes after the table
 }
 
-// NewView is a view for a page of so many characters.
+// NewView returns a view for a page of width characters.
 func NewView(t *compare.Table, width int) *View {
 	v := &View{Table: t, Width: width}
 	long := false
@@ -56,7 +56,7 @@ func NewView(t *compare.Table, width int) *View {
 	return v
 }
 
-// SettingName is what a row calls setting i.
+// SettingName names setting i in a row.
 func (v *View) SettingName(i int) string {
 	if v.Keys != nil {
 		return v.Keys[i]

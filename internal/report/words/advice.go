@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/stats"
 )
 
-// mostChoices are the settings of which an advice tells gain and price.
+// mostChoices is the number of settings whose gain and price an advice gives.
 const mostChoices = 3
 
 // Advice says which setting to choose, and why, in a few sentences; "" where there is nothing to compare.
@@ -75,7 +75,7 @@ func advise(t *compare.Table, vs []Verdict, plain bool) string {
 	return nothingShown(t, vs, plain)
 }
 
-// noAdvice says why there is none.
+// noAdvice says why there is no advice.
 func noAdvice(t *compare.Table, lacks []advice.Lack) string {
 	var why []string
 	for _, l := range lacks {
@@ -216,7 +216,7 @@ func trade(t *compare.Table, choices []advice.Choice) string {
 	return text
 }
 
-// losses say of settings that are no choice why, a clause each, and how many more there are.
+// losses says why settings are not a choice, a clause each, and how many more there are.
 func losses(t *compare.Table, choices []advice.Choice, plain bool) (parts []string) {
 	defer func() {
 		if n := len(choices) - mostChoices; n > 0 && len(parts) > 0 {
@@ -245,7 +245,7 @@ func losses(t *compare.Table, choices []advice.Choice, plain bool) (parts []stri
 	return parts
 }
 
-// doubtful is what speaks or may speak against a setting that gains something.
+// doubtful says what speaks or may speak against a setting that gains something.
 func doubtful(t *compare.Table, c *advice.Choice) string {
 	var but []string
 	for _, o := range c.Against {

@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/compare"
 )
 
-// SaturationCure is what to do when the generator is the limit.
+// SaturationCure says what to do when the generator is the limit.
 const SaturationCure = "a lower rate, other concurrency, or more CPU for dyno"
 
 // Warnings are the doubts of a table in words.

@@ -29,7 +29,7 @@ func functions(s *compare.Setting) string {
 	return List(parts)
 }
 
-// samePoint is how near the ends of an interval are that reports print alike.
+// samePoint is the distance below which reports print both ends of an interval alike.
 const samePoint = 5e-4
 
 // Alike explains changes that are unclear beside an interval of one point; "" if there are none.
@@ -108,7 +108,7 @@ func causeNoun(c compare.Cause) string {
 	return text
 }
 
-// Together says which primary metrics changed with a metric of which no share is known: that one is
+// Together says which primary metrics changed together with a metric whose share is not known. That one is
 // the cause of the other was not measured.
 func Together(c compare.Cause, of []string) string {
 	rose, fell := "rose", "fell"

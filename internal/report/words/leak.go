@@ -55,7 +55,7 @@ func memoryUnclear(name string, m *leak.Grown) string {
 	return Sentence(name, "cannot tell whether memory leaks: "+LeakReason(m.Reason)+"."+forced(m.Forced))
 }
 
-// mostSites is how many lines that leak a sentence names.
+// mostSites is the number of leaking lines that a sentence names.
 const mostSites = 3
 
 var LeakNouns = map[string]string{"goroutines": "goroutines", "threads": "threads", "fds": "descriptors"}

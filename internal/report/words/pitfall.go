@@ -8,7 +8,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// Pitfalls are why each kind of pitfall matters, and the cure.
+// Pitfalls says why each kind of pitfall matters, and the cure.
 var Pitfalls = map[pitfall.Kind][2]string{
 	pitfall.Empty: {"An empty loop takes about as long: the compiler removed the work or moved it out of the loop, or there is hardly any, so nothing is compared",
 		"for b.Loop() with the call inside its braces; before Go 1.24, keep the result in a package variable"},

@@ -22,7 +22,7 @@ var nouns = map[string]string{
 	"rss-peak-B":  "peak memory",
 }
 
-// MetricNoun is what a sentence calls a metric: "p99 latency", or its name.
+// MetricNoun names a metric in a sentence: "p99 latency", or its name.
 func MetricNoun(metric string) string {
 	if n, ok := nouns[metric]; ok {
 		return n
@@ -30,7 +30,7 @@ func MetricNoun(metric string) string {
 	return metric
 }
 
-// Noun is what a reader calls a metric: "p99 latency", or its name without the unit.
+// Noun names a metric for a reader: "p99 latency", or its name without the unit.
 func Noun(metric string) string {
 	if n, ok := nouns[metric]; ok {
 		return n
@@ -52,8 +52,8 @@ func Found(t *compare.Table) (found []Said) {
 	return foundOf(Verdicts(t))
 }
 
-// Brief is [Found] and [Advice] without figures, for a reader who has a table beside them. From a
-// single block there is neither.
+// Brief returns [Found] and [Advice] without figures, for a reader who has a table beside them. A single
+// block gives neither.
 func Brief(t *compare.Table) (found []Said, advice string) {
 	if len(t.Settings) == 1 {
 		return Found(t), ""
@@ -126,7 +126,7 @@ func much(ratio float64) string {
 	return percent(1-ratio) + " lower"
 }
 
-// WorthMore reports whether so many more blocks are worth a word, beside those that a run has.
+// WorthMore reports whether more blocks are worth a word in the report of a run that has blocks of them.
 func WorthMore(more, blocks int) bool { return more <= min(100, 4*blocks) }
 
 // settle says how many more blocks may settle the first i+1 comparisons, or "".

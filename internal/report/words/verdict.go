@@ -24,7 +24,7 @@ type Verdict struct {
 // telling changes have figures. Without a comparison it is nil.
 func Verdicts(t *compare.Table) []Verdict { return verdicts(t, false) }
 
-// verdicts are those of each setting; plain ones have no figures.
+// verdicts returns the verdict on each setting. Plain ones have no figures.
 func verdicts(t *compare.Table, plain bool) []Verdict {
 	if t.Trials == 0 || len(t.Settings) < 2 || t.Settings[0].Trials == 0 {
 		return nil

@@ -184,7 +184,8 @@ type writer func(p []byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
-// environ is that of the loops: nothing of dyno's has a meaning for them. Without preemption no signal comes every 10 ms.
+// environ returns the environment of the loops, without any variable of dyno. Without preemption there is no
+// signal every 10 ms.
 func environ() []string {
 	return []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1", "PATH=" + os.Getenv("PATH")}
 }

@@ -44,9 +44,10 @@ func loops(cpus []int) error {
 	return <-ended
 }
 
-// lightSession gives this session, which is that of the loops and their guard alone, the weight of nice 19: the scheduler may make a group of each session
-// (sched(7), autogroup), and against another group the policy of what is inside does not count. The kernel takes a value from an ordinary user
-// only each 0.1 s, for the whole machine (kernel/sched/autogroup.c).
+// lightSession gives this session the weight of nice 19. Only the loops and their guard are in it. The
+// scheduler may make a group of each session (sched(7), autogroup); against another group, the policy of the
+// processes inside does not count. The kernel accepts a value from an ordinary user only every 0.1 s, for the
+// whole machine (kernel/sched/autogroup.c).
 func lightSession() (err error) {
 	const tries = 20
 	for range tries {

@@ -40,7 +40,7 @@ type becoming struct {
 	Env    []string
 }
 
-// inside is what a launcher writes when it is in its group.
+// inside is written by a launcher when it is in its group.
 const inside = "inside"
 
 // launchMain is the main of a launcher. It returns on failure only.

@@ -16,10 +16,10 @@ import (
 	"github.com/dynolab/dyno/internal/cgroup"
 )
 
-// A ledger is a file of a supervisor, in the folder for temporary files, that says what there is to
-// remove in the end. The supervisor holds a lock on it (flock), which ends with the process, however
-// that ends: so a ledger that can be locked is of one that was killed, and who has the lock may do
-// what it left undone. The zero value writes nothing, where there can be no ledger.
+// A ledger is a file of a supervisor in the folder for temporary files. It lists what has to be removed in
+// the end. The supervisor holds a lock on it (flock), which ends with the process, however that ends. So a
+// ledger that can be locked is one of a supervisor that was killed, and the process with the lock may do what
+// is left undone. The zero value writes nothing; it is for places without a ledger.
 type ledger struct{ file *os.File }
 
 const ledgerSuffix = ".guard"
@@ -120,7 +120,7 @@ func Collect() {
 	}
 }
 
-// collect does what a ledger says, if nobody holds it.
+// collect does what a ledger says, if no process holds it.
 func collect(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

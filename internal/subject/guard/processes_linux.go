@@ -39,8 +39,8 @@ func Listener(addr string) int {
 	return found[0]
 }
 
-// Processes are those of the tree that live, its program first; those that left its group, session or parent
-// too.
+// Processes returns the living processes of the tree, its program first. Processes that left its group,
+// session or parent are included.
 func (t *Tree) Processes() []int {
 	pids := Descendants(t.supervisor.Pid)
 	return append([]int{t.PID}, slices.DeleteFunc(pids, func(pid int) bool { return pid == t.PID })...)

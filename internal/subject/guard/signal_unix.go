@@ -48,7 +48,7 @@ var ownGroup = &syscall.SysProcAttr{Setpgid: true}
 
 func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
 
-// askGroup asks the group to end. Who is paused gets SIGTERM only when it goes on.
+// askGroup asks the group to end. A paused process gets SIGTERM only when it goes on.
 func askGroup(pid int) {
 	syscall.Kill(-pid, syscall.SIGTERM)
 	syscall.Kill(-pid, syscall.SIGCONT)

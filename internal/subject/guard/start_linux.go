@@ -41,8 +41,8 @@ func (s *supervision) terminate(grace time.Duration) { s.send(order{Stop: grace}
 // Kill begins to end the tree, and does not wait.
 func (s *supervision) Kill() { s.control.Close() }
 
-// RemoveInEnd has a path removed in the end, after others that belong to it. None need exist; if path
-// does, it is this process's alone.
+// RemoveInEnd removes a path in the end, after the paths with that belong to it. None of them has to exist.
+// If path exists, no other process may use it.
 func (s *supervision) RemoveInEnd(path string, with ...string) {
 	s.send(order{Remove: path, With: with})
 }
@@ -94,8 +94,8 @@ func Start(j Job, o IO) (*Tree, error) {
 	return t, nil
 }
 
-// watch kills a supervisor that was stopped: it serves nobody, and its program waits for room in its
-// pipes. It looks twice, as all of dyno may have been stopped, and go on one by one.
+// watch kills a supervisor that was stopped: it forwards nothing, and its program waits for room in its
+// pipes. It looks twice, since all of dyno may have been stopped and continued one process after the other.
 func (t *Tree) watch(ended <-chan struct{}) {
 	tick := time.NewTicker(stoppedLook)
 	defer tick.Stop()

@@ -28,7 +28,7 @@ type supervision struct {
 	paths []string // to be removed
 }
 
-// RemoveInEnd has a path removed in the end, after others that belong to it. None need exist.
+// RemoveInEnd removes a path in the end, after the paths with that belong to it. None of them has to exist.
 func (s *supervision) RemoveInEnd(path string, with ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

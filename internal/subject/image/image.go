@@ -45,11 +45,12 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// epoch is when all images were created, so that equal contents have one digest.
+// epoch is the time of creation of all images, so that equal contents have equal digests.
 const epoch = "1970-01-01T00:00:00Z"
 
-// WriteFile writes the image to a file, which it replaces. digest is that of the manifest, as registries
-// have it: equal images have one, if the same Go release has built dyno, whose gzip decides the bytes.
+// WriteFile writes the image to a file, which it replaces. It returns the digest of the manifest, as
+// registries know it. Equal images have equal digests if dyno was built by the same Go release, since its
+// gzip decides the bytes.
 func (i *Image) WriteFile(file string) (digest string, size int64, err error) {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return "", 0, fmt.Errorf("write image: %s is no regular file (consider: --out FILE.tar)", file)

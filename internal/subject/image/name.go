@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Name is that of an image, such as server:latest or registry.example.com/team/server:v1.
+// A Name names an image, such as server:latest or registry.example.com/team/server:v1.
 type Name struct {
 	Host string // of the registry; "" as in server:latest means docker.io
 	Path string

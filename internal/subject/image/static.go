@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// ErrNotStatic is why Static refuses an executable that an image without libraries cannot run. The
+// ErrNotStatic is the error of Static for an executable that does not run in an image without libraries. The
 // cure depends on who built it.
 var ErrNotStatic = errors.New("not a static linux executable")
 

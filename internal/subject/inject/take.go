@@ -44,8 +44,8 @@ func (c *dynoProbeConn) cpuProfile(what string) error {
 	return dynoProbeErrors.New("cpu: want start or stop")
 }
 
-// trace sends an execution trace in parts while it is recorded, as it would be part of the heap
-// otherwise. It lasts so many seconds, or until the next line or the connection's end.
+// trace sends an execution trace in parts while it is recorded, since the whole would be a part of the heap.
+// It ends after that many seconds, with the next line, or with the connection.
 func (c *dynoProbeConn) trace(seconds string) error {
 	length, err := dynoProbeStrconv.ParseFloat(seconds, 64)
 	if err != nil || !(length > 0 && length <= 86400) {

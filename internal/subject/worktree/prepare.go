@@ -35,8 +35,8 @@ func (w *Commit) inRepo(path string) (from, to string, err error) {
 	return from, filepath.Join(w.tree, rel), nil
 }
 
-// carry copies what git does not have from paths of the working tree into the worktree, which it never leaves: a revision may have a link out of
-// it. What the revision has stays as it is.
+// carry copies files that git does not have from paths of the working tree into the worktree. It never leaves
+// the worktree, although a revision may have a link out of it. It replaces nothing that the revision has.
 func (m *Maker) carry(ctx context.Context, w *Commit) error {
 	if len(w.Copy) == 0 {
 		return nil
@@ -76,7 +76,8 @@ func (m *Maker) carry(ctx context.Context, w *Commit) error {
 	return nil
 }
 
-// others are the files in a tree that git does not have, ignored or not. A name with a slash at its end is that of another repository.
+// others returns the files of a tree that git does not have, ignored or not. A name that ends in a slash is
+// another repository.
 func (m *Maker) others(ctx context.Context, tree, path string) (names []string, err error) {
 	out, err := m.git(ctx, tree, "ls-files", "--others", "-z", "--", ":(literal)"+path)
 	return slices.DeleteFunc(strings.Split(out, "\x00"), func(name string) bool { return name == "" }), err
@@ -184,7 +185,8 @@ func last(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// preparedFile is where what a command made in a directory of a revision is kept, "" if the user has no directory for that.
+// preparedFile returns the path where the output of a command in a directory of a revision is kept. It is ""
+// if the user has no directory for that.
 func (w *Commit) preparedFile(in string) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

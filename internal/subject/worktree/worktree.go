@@ -41,7 +41,7 @@ type Commit struct {
 	made Made
 }
 
-// Made is what became of a commit.
+// Made is the outcome of checking out a commit.
 type Made struct {
 	Tree     string            // the working tree's counterpart
 	Outside  []string          // directories of modules outside of the repository that it builds with, which no revision has

@@ -68,8 +68,8 @@ func (a *Agent) Serve(ctx context.Context, l net.Listener) error {
 
 var errIdle = errors.New("no coordinator")
 
-// firstIdle is how long an agent waits for its first session: its coordinator may wait for the images of
-// others.
+// firstIdle is how long an agent waits for its first session. The coordinator may still wait for the images
+// of other agents.
 const firstIdle = 10 * time.Minute
 
 // An idle calls over when there was no session for some time.

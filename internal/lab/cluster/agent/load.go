@@ -16,7 +16,7 @@ import (
 
 const progressEvery = 250 * time.Millisecond
 
-// batch is how many kept requests are in a message.
+// batch is the number of kept requests in a message.
 const batch = 4096
 
 // load sends a part of a load, and says how it goes.
@@ -144,7 +144,7 @@ func (s *session) record(rec *load.Record, err error, throttled float64) error {
 	return s.Send(&wire.Message{Requests: requests, Last: true})
 }
 
-// throttledSeconds is how long the agent's own control group was kept from its CPUs so far.
+// throttledSeconds returns how long the agent's own control group has been throttled so far.
 func throttledSeconds() float64 {
 	a, err := cgroup.OpenAccount("/proc", os.Getpid(), false)
 	if err != nil {

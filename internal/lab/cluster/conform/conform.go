@@ -20,7 +20,8 @@ import (
 	"github.com/dynolab/dyno/internal/load/traffic"
 )
 
-// A Placement opens labs, whose subject is that of testdata. It serves at the address in the variable LISTEN.
+// A Placement opens labs. Their subject is the program of testdata, which serves at the address in the
+// variable LISTEN.
 type Placement struct {
 	Open    func(t *testing.T) (*lab.Lab, func() error)
 	Subject dyno.Subject
@@ -110,8 +111,9 @@ func (p Placement) must(t *testing.T, e *dyno.Experiment) *run {
 	return got
 }
 
-// A closed load of so many requests sends just these, from clients with numbers of their own; the subject
-// has the setting's environment, and all that is measured locally is there.
+// closed checks that a closed load with a number of requests sends exactly these, from clients with different
+// numbers, that the subject has the setting's environment, and that there is everything that a local trial
+// measures.
 func (p Placement) closed(t *testing.T) {
 	e := p.experiment(dyno.Load{
 		Concurrency: 5, Requests: 2003, Idle: dyno.Duration(200 * time.Millisecond),
@@ -141,7 +143,7 @@ func (p Placement) closed(t *testing.T) {
 	p.pooled(t, r, got.requests[1])
 }
 
-// pooled checks that percentiles are those of all requests, within a bucket of the histogram.
+// pooled checks that percentiles are those of all requests together, within a bucket of the histogram.
 func (p Placement) pooled(t *testing.T, r *dyno.Result, requests []dyno.Request) {
 	t.Helper()
 	var all []time.Duration
@@ -158,7 +160,7 @@ func (p Placement) pooled(t *testing.T, r *dyno.Result, requests []dyno.Request)
 	}
 }
 
-// The due times of an open load are those of its schedule, whoever sends.
+// schedule checks that the due times of an open load are those of its schedule, for any number of senders.
 func (p Placement) schedule(t *testing.T) {
 	for _, arrival := range []string{"constant", "poisson"} {
 		l := dyno.Load{Rate: dyno.PerSecond(500), Arrival: arrival, Duration: dyno.Duration(time.Second), Warmup: dyno.Duration(100 * time.Millisecond), Concurrency: 40}
@@ -179,7 +181,8 @@ func (p Placement) schedule(t *testing.T) {
 	}
 }
 
-// A recording is played once, each request at its own time, however many send it. What was refused is refused again.
+// replay checks that a recording is played once, each request at its own time, for any number of senders, and
+// that requests that were refused are refused again.
 func (p Placement) replay(t *testing.T) {
 	l := dyno.Load{Replay: filepath.Join(t.TempDir(), "access.log"), Speed: 2, Concurrency: 40}
 	var log strings.Builder

@@ -266,7 +266,7 @@ func (p *place) agentsJob() *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("dyno-%s-agents-%d", p.id, p.made), Labels: p.labels(roleAgent)},
 		Spec: batchv1.JobSpec{
 			Completions: &n, Parallelism: &n, CompletionMode: &indexed,
-			// One that fails leaves the others and their logs alone (kubernetes#107891).
+			// A failed agent leaves the others and their logs alone (kubernetes#107891).
 			BackoffLimitPerIndex: &zero, TTLSecondsAfterFinished: &keep, ActiveDeadlineSeconds: &longest,
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.labels(roleAgent), Annotations: noMesh()}, Spec: spec},
 		},

@@ -111,8 +111,8 @@ func (c *client) listPods(ctx context.Context, labels string) ([]corev1.Pod, err
 	return list.Items, c.explain("list", pods, "", err)
 }
 
-// delete deletes an object and what it owns, and returns when it is gone if it is to wait. Its processes
-// have so many seconds to end.
+// delete deletes an object and what it owns. Its processes have grace seconds to end. With wait, delete
+// returns when the object is gone.
 func (c *client) delete(ctx context.Context, r kind, name string, grace int64, wait bool) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTime)
 	defer cancel()

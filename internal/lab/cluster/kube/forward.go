@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// agentPort is where agents listen in their pods.
+// agentPort is the port that agents listen on in their pods.
 const agentPort = 7761
 
 // A way leads to the agent of a pod.

@@ -46,7 +46,7 @@ type place struct {
 	clone *corev1.PodTemplateSpec // of the plan's deployment
 }
 
-// away is how long before a turn all agents know of it. A message takes some milliseconds through the API
+// away is how long before a turn all agents are told of it. A message takes some milliseconds through the API
 // server.
 const away = 500 * time.Millisecond
 
@@ -127,7 +127,7 @@ func (p *place) load(ctx context.Context, base string, l dyno.Load, arg map[stri
 	return rec, err
 }
 
-// leave gives up agents some of which were lost; the next trial has others.
+// leave gives up the agents after some of them were lost. The next trial has new ones.
 func (p *place) leave(c *crew) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -114,7 +114,7 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	return b, nil
 }
 
-// template is what the pod is made of: an image, or a copy of the deployment's.
+// template returns what the pod is made from: an image, or a copy of the deployment's template.
 func (p *place) template(t *dyno.Trial) (spec *corev1.PodSpec, name string) {
 	if p.clone != nil {
 		spec = p.clone.Spec.DeepCopy()

@@ -252,7 +252,8 @@ func (r *running) fails(why string) error {
 	return errors.New(why)
 }
 
-// keepFollowing copies the subject's log, also if the stream breaks. What was written meanwhile comes then.
+// keepFollowing copies the subject's log. If the stream breaks, it opens another, which has the text written
+// meanwhile.
 func (r *running) keepFollowing(ctx context.Context) {
 	var last time.Time // of the lines that were copied
 	for {
@@ -282,7 +283,7 @@ func (r *running) end(grace int64) error {
 	return errors.Join(err, r.out.Close())
 }
 
-// image is what ran, by its digest where Kubernetes knows it.
+// image names the image that ran, by its digest if Kubernetes knows it.
 func (r *running) image() string {
 	for _, s := range r.pod.Status.ContainerStatuses {
 		if s.Name == r.name {

@@ -72,7 +72,7 @@ func (k *Key) Trusting(public string) (*Key, error) {
 }
 
 func certificate(private ed25519.PrivateKey) (tls.Certificate, error) {
-	// The time is the same for all who derive the key; nobody looks at it.
+	// The time is constant, since all who derive the key must get the same certificate. Nothing checks it.
 	t := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, private.Public(), private)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err

@@ -72,8 +72,8 @@ func (j *LoadJob) Pack(l dyno.Load) error {
 	return err
 }
 
-// recording is what agents send of a recording: all have the requests and the times that this machine read, whatever
-// becomes of the file, and no secret that was not asked for.
+// recording returns the recording as it is sent to agents. All agents get the requests and times that this
+// machine has read, even if the file changes. Secrets are left out unless the plan asks for them.
 func recording(l *dyno.Load) ([]byte, error) {
 	r, err := traffic.Read(l)
 	if err != nil {

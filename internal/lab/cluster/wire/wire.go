@@ -56,7 +56,7 @@ type Message struct {
 	Looked  *Looked
 }
 
-// A Hello opens a session. Both sides have to be of one version.
+// A Hello opens a session. Both sides must have the same version.
 type Hello struct{ Version string }
 
 // A Welcome answers it.
@@ -114,7 +114,7 @@ type Record struct {
 	Err       string
 }
 
-// A WatchJob says what a probe is to watch. Its fields are those of probe.Target.
+// A WatchJob says what a probe has to watch. The fields mean the same as in probe.Target.
 type WatchJob struct {
 	Probe                     string
 	PID                       int
@@ -208,7 +208,7 @@ func (c *Conn) Send(m *Message) error {
 	return c.out.Flush()
 }
 
-// ErrSilent is what Receive wraps if nothing comes for Silence.
+// ErrSilent is wrapped by the error of Receive if nothing comes for Silence.
 var ErrSilent = errors.New("silent for " + Silence.String())
 
 // Receive returns the next message.
@@ -261,7 +261,7 @@ func Dial(ctx context.Context, addr, version string, key *Key, dial func(ctx con
 	return c, w, nil
 }
 
-// A RefusedError says why an agent serves nobody who is like this, such as one of another version.
+// A RefusedError says why an agent serves no coordinator of this kind, for example one of another version.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }

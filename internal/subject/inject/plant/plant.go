@@ -22,7 +22,7 @@ const (
 	dynoPlantTable = "DYNO_PLANT_TABLE"
 )
 
-// dynoPlantAmounts are what each request costs more, and what works beside them.
+// dynoPlantAmounts are the additional costs of each request, and of work beside the requests.
 type dynoPlantAmounts struct {
 	spins  uint64        // rounds of dynoPlantSpin
 	retain int           // bytes that are never given back
@@ -120,7 +120,7 @@ func (a *dynoPlantAmounts) request() {
 	}
 }
 
-// dynoPlantLate is how much too late a sleep may end on a machine with nothing else to do.
+// dynoPlantLate is how late a sleep may end on a machine that has nothing else to do.
 const dynoPlantLate = 100 * time.Microsecond
 
 // dynoPlantWait waits for d, and works for the last part of it: a sleep ends too late, by more than
@@ -162,7 +162,7 @@ func dynoPlantSpin(rounds uint64) (x uint64) {
 	return x
 }
 
-// dynoPlantRetain writes to each page, as memory that nobody wrote to is not resident.
+// dynoPlantRetain writes to each page, since memory that was never written to is not resident.
 func dynoPlantRetain(bytes int) {
 	n := &dynoPlantNode{data: make([]byte, bytes)}
 	for i := 0; i < bytes; i += 4096 {

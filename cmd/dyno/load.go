@@ -45,23 +45,8 @@ collections.
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 && e.Subject.URL == "" && e.Load.Targets != "" {
-				base, err := load.TargetsBase(e.Load.Targets)
-				if err != nil {
-					return err
-				}
-				if base == "" {
-					return flags.Mistakef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
-				}
-				args = []string{base}
-			}
-			if len(args) == 1 {
-				if err := flags.TargetURL(e, args[0]); err != nil {
-					return err
-				}
-			}
-			if e.Subject.URL == "" {
-				return flags.Mistakef("no URL (want for example http://127.0.0.1:8080/)")
+			if err := loadTarget(e, args); err != nil {
+				return err
 			}
 			if e.Load.None {
 				return flags.Mistakef("the plan's load is none (consider: dyno watch)")
@@ -93,6 +78,27 @@ collections.
 	o.flags(fs, "default: nothing is written")
 	o.otlpFlag(fs)
 	return cmd
+}
+
+// loadTarget sets the URL, which may be that of a file of requests.
+func loadTarget(e *dyno.Experiment, args []string) error {
+	if len(args) == 0 && e.Subject.URL == "" && e.Load.Targets != "" {
+		base, err := load.TargetsBase(e.Load.Targets)
+		if err != nil {
+			return err
+		}
+		if base == "" {
+			return flags.Mistakef("no URL, and %s has only paths (want for example dyno load http://127.0.0.1:8080 --targets %[1]s)", e.Load.Targets)
+		}
+		args = []string{base}
+	}
+	if len(args) == 1 {
+		return flags.TargetURL(e, args[0])
+	}
+	if e.Subject.URL == "" {
+		return flags.Mistakef("no URL (want for example http://127.0.0.1:8080/)")
+	}
+	return nil
 }
 
 // onlyLoads refuses other factors: without them, another load would run than was meant.

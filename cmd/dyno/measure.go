@@ -99,5 +99,4 @@ func noteLeftOut(cmd *cobra.Command, f *findings.Findings) {
 	for _, text := range words.Doubts(nil, slices.DeleteFunc(slices.Clone(f.Notes), known)) {
 		notef(cmd, "%s", text)
 	}
-
 }

@@ -53,7 +53,7 @@ func (s *Site) compare(w http.ResponseWriter, r *http.Request) error {
 		Problem  string
 	}{A: r.FormValue("a"), B: r.FormValue("b")}
 	for _, e := range all {
-		if e.State != broken {
+		if e.State != broken && !e.campaign {
 			body.Runs = append(body.Runs, e)
 		}
 	}

@@ -157,6 +157,7 @@ func (e *entry) read() error {
 		}
 	}
 	e.Conditions = conditions(e)
+	asked := e.State // of a search, whose record says it; "" of other runs
 	e.State = interrupted
 	s, err := readSummary(e.path, "")
 	switch {
@@ -168,7 +169,9 @@ func (e *entry) read() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return e.readResults()
+	err = e.readResults()
+	e.State = cmp.Or(asked, e.State)
+	return err
 }
 
 // readQuestion reads what a campaign was asked, and the answer.
@@ -181,16 +184,18 @@ func (e *entry) readQuestion() error {
 	if err == nil && r.Plan == nil {
 		err = errors.New(store.RecordFile + " has no plan")
 	}
+	if err == nil {
+		err = store.CheckRecord(store.RecordFile, r.Schema, r.Dyno)
+	}
 	if err != nil {
 		return err
 	}
-	e.Question, e.Answer = r.Question, r.Answer
+	e.Question, e.Answer, e.State = r.Question, r.Answer, interrupted
+	if r.Done {
+		e.State = done
+	}
 	if e.campaign {
 		e.Run.Dyno, e.Run.Started, e.Plan, e.Blocks = r.Dyno, r.Started, *r.Plan, len(r.Steps)
-		e.State = interrupted
-		if r.Done {
-			e.State = done
-		}
 	}
 	return nil
 }

@@ -94,14 +94,21 @@ func (s *Site) lookup(address string) (p foundDir, ok bool) {
 	return p, ok
 }
 
-// heldNow reports whether a dyno writes to a run directory, or to one of a campaign; false if that is not known.
+// heldNow reports whether a dyno writes to a run directory, or asks in that of a campaign, or writes to one of its runs, as dynos of before do
+// without a claim; false if that is not known.
 func heldNow(p foundDir) bool {
 	if _, held, err := store.Holder(p.path); err == nil && held {
 		return true
 	}
-	if !p.campaign {
+	if !exists(p.path, store.RecordFile) {
 		return false
 	}
-	runs, _ := filepath.Glob(filepath.Join(p.path, "*", "run.json"))
-	return slices.ContainsFunc(runs, func(run string) bool { return heldNow(foundDir{path: filepath.Dir(run)}) })
+	if store.Claimed(p.path) {
+		return true
+	}
+	below, _ := os.ReadDir(p.path)
+	return slices.ContainsFunc(below, func(e os.DirEntry) bool {
+		_, held, err := store.Holder(filepath.Join(p.path, e.Name()))
+		return e.IsDir() && err == nil && held
+	})
 }

@@ -27,7 +27,7 @@ type going struct {
 	stopped int // the process that was asked to stop last
 }
 
-// under reports whether a run is gone on with by Resume; any, if path is "".
+// under reports whether a run is resumed by Resume; any, if path is "".
 func (g *going) under(path string) bool {
 	if g.done == nil || path != "" && path != g.path {
 		return false
@@ -88,8 +88,8 @@ func (s *Site) resume(w http.ResponseWriter, r *http.Request, dir *store.Dir) er
 	g := &s.going
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if exists(dir.Path, store.RecordFile) {
-		return refuse(http.StatusConflict, "this run is of a campaign, which chooses its own windows (consider: dyno capacity --resume %s)", dir.Path)
+	if _, resume := store.CampaignOf(dir.Path); resume != "" {
+		return refuse(http.StatusConflict, "this run is of a campaign, which chooses its own runs (consider: dyno %s)", resume)
 	}
 	if len(dir.Missing()) == 0 {
 		if dir.Run.Ended != "" {

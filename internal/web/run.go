@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -38,10 +39,10 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 		return s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.saved(w, r, p, name) })
 	}
 	on("GET", "files/{name...}", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.files(w, r, p) }))
-	on("GET", "answer.html", page("answer.html"))
+	on("GET", store.AnswerFile, page(store.AnswerFile))
 	on("GET", "certificate.html", page("certificate.html"))
 	if p.campaign {
-		on("GET", "{$}", page("answer.html"))
+		on("GET", "{$}", s.orPage(func(w http.ResponseWriter, r *http.Request) error { return s.campaign(w, r, p) }))
 		mux.ServeHTTP(w, r)
 		return nil
 	}
@@ -54,6 +55,34 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	on("POST", "stop", orText(read(s.stop)))
 	on("POST", "resume", orText(read(s.resume)))
 	mux.ServeHTTP(w, r)
+	return nil
+}
+
+// campaign shows the answer of a campaign, or without one how far it is.
+func (s *Site) campaign(w http.ResponseWriter, r *http.Request, p foundDir) error {
+	if exists(p.path, store.AnswerFile) {
+		return s.saved(w, r, p, store.AnswerFile)
+	}
+	all, _, err := s.all()
+	if err != nil {
+		return err
+	}
+	body := struct {
+		*entry
+		Path string
+		Runs []*entry
+	}{Path: p.path}
+	for _, e := range slices.Backward(all) { // the newest is first
+		if e.ID == p.ID {
+			body.entry = e
+		} else if filepath.Dir(e.path) == filepath.Clean(p.path) {
+			body.Runs = append(body.Runs, e)
+		}
+	}
+	if body.entry == nil {
+		return refuse(http.StatusNotFound, "There is no such run (any more).")
+	}
+	s.show(w, r, http.StatusOK, "campaign.tmpl", sheet{Title: short(p.ID), Body: body})
 	return nil
 }
 
@@ -112,7 +141,7 @@ func (s *Site) make(p foundDir, dir *store.Dir, base string, running bool) ([]by
 		Home: "/", Assets: "/assets/" + assetVersion + "/", Detail: own + "detail", Token: s.Token,
 		Files: fileLinks(p), Others: s.others(p, dir, base),
 	}
-	if running || len(dir.Missing()) > 0 { // of which it can be gone on with
+	if running || len(dir.Missing()) > 0 { // so that it can be resumed
 		page.Site.Live = own + "live"
 	}
 	for i := range page.Flames {
@@ -141,7 +170,7 @@ func (s *Site) others(p foundDir, dir *store.Dir, base string) (links []html.Fil
 		return links
 	}
 	all = slices.DeleteFunc(all, func(e *entry) bool {
-		return e.ID == p.ID || e.State == broken || e.Plan.Name != short(dir.Run.Plan.Name)
+		return e.ID == p.ID || e.campaign || e.State == broken || e.Plan.Name != short(dir.Run.Plan.Name)
 	})
 	far := func(e *entry) time.Duration { return e.Run.Started.Sub(dir.Run.Started).Abs() }
 	slices.SortStableFunc(all, func(a, b *entry) int { return int(far(a).Seconds() - far(b).Seconds()) })
@@ -158,7 +187,7 @@ func (s *Site) others(p foundDir, dir *store.Dir, base string) (links []html.Fil
 // fileLinks are links to the files that a reader asks for most.
 func fileLinks(p foundDir) (links []html.File) {
 	own := runURL(p.ID)
-	for _, name := range []string{"answer.html", "certificate.html", "report.html"} {
+	for _, name := range []string{store.AnswerFile, "certificate.html", "report.html"} {
 		if exists(p.path, name) {
 			links = append(links, html.File{Name: name, URL: own + name})
 		}

@@ -210,7 +210,7 @@ func worse(t *benchstat.Tables) (n int) {
 
 // Median is that of a metric in a setting; NaN if not measured, or if dyno was the limit.
 func Median(t *compare.Table, setting, metric string) float64 {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
+	i := t.Find(setting)
 	if i < 0 {
 		return math.NaN()
 	}

@@ -219,7 +219,7 @@ func worse(t *benchstat.Tables) (n int) {
 // Median returns the median of a metric in a setting. It is NaN if the metric was not measured, or if dyno
 // was the limit.
 func Median(t *Table, setting, metric string) float64 {
-	i := slices.IndexFunc(t.Settings, func(s compare.Setting) bool { return s.Setting.String() == setting })
+	i := t.Find(setting)
 	if i < 0 {
 		return math.NaN()
 	}

@@ -158,10 +158,8 @@ func (f *Findings) attribute(serves []string) {
 			continue
 		}
 		a.Trial = r.Trial.N
-		for i := range t.Settings {
-			if t.Settings[i].Setting.String() == r.Trial.Setting.String() {
-				t.Settings[i].Trace = a
-			}
+		if i := t.Find(r.Trial.Setting.String()); i >= 0 {
+			t.Settings[i].Trace = a
 		}
 	}
 }

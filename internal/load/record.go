@@ -67,6 +67,14 @@ type StepRecord struct {
 	Latency          *hist.Histogram // of the requests that succeeded
 }
 
+// Add adds the same step of another part of the run.
+func (s *StepRecord) Add(of *StepRecord) {
+	s.Requests += of.Requests
+	s.Failed += of.Failed
+	s.Slow += of.Slow
+	s.Latency.Merge(of.Latency)
+}
+
 // record merges the shards. No client may be at work.
 func (r *runner) record() *Record {
 	rec := &Record{Latency: hist.New()}
@@ -86,11 +94,7 @@ func (r *runner) record() *Record {
 	for i, t := range r.rec.tallies {
 		st := StepRecord{Label: t.Label, Latency: hist.New()}
 		for _, s := range r.rec.shards {
-			of := &s.steps[i]
-			st.Requests += of.Requests
-			st.Failed += of.Failed
-			st.Slow += of.Slow
-			st.Latency.Merge(of.Latency)
+			st.Add(&s.steps[i])
 		}
 		if t.Loop {
 			rec.Requests += st.Requests

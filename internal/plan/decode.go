@@ -193,25 +193,13 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 	case *dyno.Limits, *dyno.Probes, *dyno.Client, *dyno.On:
 		return func(n ast.Node) { d.mapping(n, d.keys(to)) }
 	case **dyno.Bench:
-		return func(n ast.Node) {
-			*to = new(dyno.Bench)
-			d.mapping(n, d.keys(*to))
-		}
+		return optional(d, to)
 	case **dyno.GRPC:
-		return func(n ast.Node) {
-			*to = new(dyno.GRPC)
-			d.mapping(n, d.keys(*to))
-		}
+		return optional(d, to)
 	case **dyno.Kubernetes:
-		return func(n ast.Node) {
-			*to = new(dyno.Kubernetes)
-			d.mapping(n, d.keys(*to))
-		}
+		return optional(d, to)
 	case **dyno.Recording:
-		return func(n ast.Node) {
-			*to = new(dyno.Recording)
-			d.mapping(n, d.keys(*to))
-		}
+		return optional(d, to)
 	case *dyno.Subject:
 		return func(n ast.Node) { d.subject(n, to) }
 	case *dyno.Load:
@@ -266,6 +254,14 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 		return nil
 	}
 	return func(n ast.Node) { d.parse(n, set) }
+}
+
+// optional makes a part of the plan that has one only if the file says so, and reads it.
+func optional[T any](d *decoder, to **T) func(ast.Node) {
+	return func(n ast.Node) {
+		*to = new(T)
+		d.mapping(n, d.keys(*to))
+	}
 }
 
 // parse reads a scalar with set.

@@ -73,7 +73,7 @@ func JUnit(w io.Writer, t *compare.Table, strict bool) error {
 		if t.Kind != compare.OfBenchmarks {
 			total, elapsed = total+s.Elapsed, s.Elapsed
 			if len(t.Thresholds) == 0 {
-				cases = append(cases, junitTrials(t, s))
+				cases = append(cases, junitTrials(t, i))
 			}
 		}
 		all.add(v.Labels[i], cases, elapsed)
@@ -158,13 +158,11 @@ func (v view) junitCase(j *compare.Judgement, strict bool) junitCase {
 }
 
 // junitTrials is the case of a setting without thresholds.
-func junitTrials(t *compare.Table, s *compare.Setting) junitCase {
-	c := junitCase{Name: "trials"}
+func junitTrials(t *compare.Table, i int) junitCase {
+	s, c := &t.Settings[i], junitCase{Name: "trials"}
 	var failed []string
-	for _, f := range t.Failed {
-		if f.Trial.Setting.String() == s.Setting.String() {
-			failed = append(failed, fmt.Sprintf("trial %d: %s", f.Trial.N, f.Err))
-		}
+	for _, f := range t.FailedOf(i) {
+		failed = append(failed, fmt.Sprintf("trial %d: %s", f.Trial.N, f.Err))
 	}
 	switch {
 	case len(failed) > 0:

@@ -49,8 +49,7 @@ func (o *Outcome) HeadroomSettings(cases []Case) (settings []dyno.Setting) {
 // Headrooms are what was measured of the HeadroomSettings of cases.
 func (o *Outcome) Headrooms(cases []Case, m Measured) (hs []Headroom) {
 	at := func(s dyno.Setting) (x compare.Setting, failed bool) {
-		i := slices.IndexFunc(m.Table.Settings, func(x compare.Setting) bool { return x.Setting.String() == s.String() })
-		if i >= 0 {
+		if i := m.Table.Find(s.String()); i >= 0 {
 			x = m.Table.Settings[i]
 		}
 		return x, slices.ContainsFunc(m.Table.Failed, func(r *dyno.Result) bool { return r.Trial.Setting.String() == s.String() })

@@ -365,15 +365,7 @@ func breaksAll(t *compare.Table, i int, ths []dyno.Threshold) bool {
 
 // faults are those of a setting that another has not: trials that failed, requests that failed, a leak.
 func faults(t *compare.Table, i, other int) (os []Objection) {
-	failed := func(i int) (n int) {
-		for _, r := range t.Failed {
-			if r.Trial.Setting.String() == t.Settings[i].Setting.String() {
-				n++
-			}
-		}
-		return n
-	}
-	if n := failed(i); n > 0 && failed(other) == 0 {
+	if n := len(t.FailedOf(i)); n > 0 && len(t.FailedOf(other)) == 0 {
 		os = append(os, Objection{Kind: ObjectCrashes, N: n, All: t.Settings[i].Trials == 0})
 	}
 	if _, _, _, often := failedMore(t, i, other); often {

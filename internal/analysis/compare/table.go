@@ -321,6 +321,17 @@ func (t *Table) memory(good map[int][]*dyno.Result) {
 // Ran counts the trials that were run to be compared, those that failed included.
 func (t *Table) Ran() int { return t.Trials + compared(t.Failed) }
 
+// Find is the place of the setting with this text, -1 if there is none.
+func (t *Table) Find(setting string) int {
+	return slices.IndexFunc(t.Settings, func(s Setting) bool { return s.Setting.String() == setting })
+}
+
+// FailedOf are the failed trials of setting i.
+func (t *Table) FailedOf(i int) []*dyno.Result {
+	other := func(r *dyno.Result) bool { return r.Trial.Setting.String() != t.Settings[i].Setting.String() }
+	return slices.DeleteFunc(slices.Clone(t.Failed), other)
+}
+
 // Label returns copies of results whose settings begin with the level run=name, so that
 // one table holds several runs with Options.Separate. Blocks are matched by number.
 func Label(rs []*dyno.Result, name string) []*dyno.Result {

@@ -222,8 +222,8 @@ func (t *Table) known(j *Judgement, row Row, good map[int][]*dyno.Result) bool {
 }
 
 func (t *Table) failed(i int) (n int) {
-	for _, f := range t.Failed {
-		if f.Trial.For == "" && f.Trial.Setting.String() == t.Settings[i].Setting.String() {
+	for _, f := range t.FailedOf(i) {
+		if f.Trial.For == "" {
 			n++
 		}
 	}

@@ -84,11 +84,7 @@ func add(sum, p *load.Record) {
 			i = len(sum.Steps)
 			sum.Steps = append(sum.Steps, load.StepRecord{Label: s.Label, Latency: hist.New()})
 		}
-		to := &sum.Steps[i]
-		to.Requests += s.Requests
-		to.Failed += s.Failed
-		to.Slow += s.Slow
-		to.Latency.Merge(s.Latency)
+		sum.Steps[i].Add(&s)
 	}
 }
 

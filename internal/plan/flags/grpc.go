@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -29,15 +28,11 @@ func (p *Set) grpcFlags(fs *pflag.FlagSet) {
 		return err
 	})
 	p.List(fs, "grpc-metadata", "", "entry", "metadata of each call, such as 'authorization: Bearer abc'; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		for _, v := range vs {
-			name, value, ok := strings.Cut(v, ":")
-			if !ok || strings.TrimSpace(name) == "" {
-				return fmt.Errorf("bad metadata %q (want NAME: VALUE)", v)
-			}
+		return fields("metadata", vs, func(name, value string) error {
 			g := grpcOf(e)
-			g.Metadata = put(g.Metadata, strings.TrimSpace(name), strings.TrimSpace(value))
-		}
-		return nil
+			g.Metadata = put(g.Metadata, name, value)
+			return nil
+		})
 	})
 	p.Flag(fs, "grpc-descriptors", "", "file", "descriptor set of the service (default: server reflection)", func(e *dyno.Experiment, v string) (err error) {
 		grpcOf(e).Descriptors, err = filepath.Abs(v)

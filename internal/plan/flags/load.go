@@ -212,17 +212,9 @@ func (p *Set) requestFlags(fs *pflag.FlagSet) {
 		return single(e, func(s *dyno.Step) { s.Method = strings.ToUpper(v) })
 	})
 	p.List(fs, "header", "H", "header", "header of the request, such as 'Accept: text/html'; may be repeated", func(e *dyno.Experiment, vs []string) error {
-		for _, v := range vs {
-			name, value, ok := strings.Cut(v, ":")
-			if !ok || strings.TrimSpace(name) == "" {
-				return fmt.Errorf("bad header %q (want NAME: VALUE)", v)
-			}
-			err := single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, strings.TrimSpace(name), strings.TrimSpace(value)) })
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return fields("header", vs, func(name, value string) error {
+			return single(e, func(s *dyno.Step) { s.Headers = put(s.Headers, name, value) })
+		})
 	})
 	p.Flag(fs, "body", "", "text", "body of the request, a template; @FILE sends a file as it is", func(e *dyno.Experiment, v string) error {
 		file := ""
@@ -458,6 +450,20 @@ func single(e *dyno.Experiment, change func(*dyno.Step)) error {
 	}
 	change(&step)
 	c.Loop = []dyno.Step{step}
+	return nil
+}
+
+// fields reads each NAME: VALUE of what is called noun.
+func fields(noun string, vs []string, each func(name, value string) error) error {
+	for _, v := range vs {
+		name, value, ok := strings.Cut(v, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("bad %s %q (want NAME: VALUE)", noun, v)
+		}
+		if err := each(name, strings.TrimSpace(value)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -41,10 +41,8 @@ func levelName(l dyno.Level) string {
 
 // labelOf returns the label of a setting, given its String.
 func (v *View) labelOf(setting string) string {
-	for i, s := range v.Settings {
-		if s.Setting.String() == setting {
-			return v.Labels[i]
-		}
+	if i := v.Find(setting); i >= 0 {
+		return v.Labels[i]
 	}
 	return layout.Label(setting)
 }

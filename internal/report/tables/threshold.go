@@ -169,14 +169,10 @@ func (v *View) Figure(j *compare.Judgement) string {
 
 // Extent is the interval of what was found, without its unit.
 func (v *View) Extent(j *compare.Judgement) string {
-	if math.IsNaN(j.Lo) || math.IsNaN(j.Hi) {
-		return ""
-	}
 	if j.Threshold.Change {
 		return layout.Interval(1+j.Lo, 1+j.Hi)
 	}
-	sc := layout.ScaleOf(j.Metric, j.Value, j.Lo, j.Hi)
-	return "[" + sc.Format(j.Lo) + ", " + sc.Format(j.Hi) + "]"
+	return layout.ScaleOf(j.Metric, j.Value, j.Lo, j.Hi).Interval(j.Lo, j.Hi)
 }
 
 // Decider says what decided.

@@ -4,7 +4,6 @@ package tables
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -66,10 +65,8 @@ func (v *View) SettingName(i int) string {
 
 // Named is SettingName by the setting's text.
 func (v *View) Named(setting string) string {
-	for i := range v.Settings {
-		if v.Settings[i].Setting.String() == setting {
-			return v.SettingName(i)
-		}
+	if i := v.Find(setting); i >= 0 {
+		return v.SettingName(i)
 	}
 	return layout.Label(setting)
 }
@@ -115,7 +112,7 @@ func (v *View) crossed() bool {
 
 // missing says why setting i has no values.
 func (v *View) missing(i int) string {
-	if slices.ContainsFunc(v.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == v.Settings[i].Setting.String() }) {
+	if len(v.FailedOf(i)) > 0 {
 		return "failed"
 	}
 	return "not run"
@@ -261,11 +258,7 @@ func (v *View) Values() layout.Section {
 		x := s.Values[m.Name]
 		label, _ := layout.UnitOf(m.Name)
 		sc := layout.ScaleOf(m.Name, x.Center, x.Lo, x.Hi)
-		iv := ""
-		if !math.IsNaN(x.Lo) && !math.IsNaN(x.Hi) {
-			iv = "[" + sc.Format(x.Lo) + ", " + sc.Format(x.Hi) + "]"
-		}
-		cs := layout.Cells(label, sc.Unit, sc.Format(x.Center), iv, "")
+		cs := layout.Cells(label, sc.Unit, sc.Format(x.Center), sc.Interval(x.Lo, x.Hi), "")
 		if x.Saturated {
 			cs[4] = layout.Cell{Text: "not comparable", Mark: layout.Bad}
 		}

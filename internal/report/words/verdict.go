@@ -2,7 +2,6 @@ package words
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -41,7 +40,7 @@ func verdictOf(t *compare.Table, i int, plain bool) Verdict {
 	v := Verdict{Stand: advice.StandOf(t, i), Setting: s.Setting, failed: failedMore(t, i)}
 	if s.Trials == 0 {
 		v.Text = fmt.Sprintf("No trial of %s finished; only its failure is known.", s.Setting.Label())
-		if !slices.ContainsFunc(t.Failed, func(f *dyno.Result) bool { return f.Trial.Setting.String() == s.Setting.String() }) {
+		if len(t.FailedOf(i)) == 0 {
 			v.Text = fmt.Sprintf("No trial of %s was run.", s.Setting.Label())
 		}
 		return v

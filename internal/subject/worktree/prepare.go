@@ -213,9 +213,6 @@ func pack(archive, tree string, names []string) (err error) {
 	defer f.Close()
 	out, size := tar.NewWriter(f), int64(0)
 	for _, name := range names {
-		if name == "" {
-			continue
-		}
 		path := filepath.Join(tree, name)
 		info, err := os.Lstat(path)
 		if err != nil {

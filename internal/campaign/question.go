@@ -16,13 +16,13 @@ import (
 type Question interface {
 	// Subjects is a plan with all settings that need a build.
 	Subjects() *dyno.Experiment
-	// Ask measures until the question is answered. Each run has a name of its own, and measure is as [Campaign.Step]: what an
-	// earlier session measured, it answers at once. So Ask must take the same way again.
+	// Ask measures until the question is answered. Each run has a name of its own. What an earlier session measured, measure
+	// answers at once, as [Campaign.Step] does. So Ask has to ask for the same runs again, in the same order.
 	Ask(ctx context.Context, measure Measure) error
 }
 
-// Measure measures a plan side by side in the run directory of a name. enough may be nil. It is an alias, as questions do not import this
-// package.
+// Measure measures a plan side by side in the run directory of a name. enough may be nil. Measure is an alias, since questions do not import
+// this package.
 type Measure = func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error)
 
 // An Answer is what is said of a question, so far.

@@ -166,8 +166,8 @@ func (c *Campaign) Fill(ctx context.Context, r *Run, dir *store.Dir) error {
 	return errors.Join(err, failed[0], failed[1], unkept())
 }
 
-// into lets the results of trials go to a run directory, and keeps the CPUs awake if a session before did. told may be nil, and is told
-// of the latter. unkept is what could not be written of it, so far.
+// into makes a run directory the place of the results, and keeps the CPUs awake if a session before did. told is called if the CPUs are kept
+// awake; it may be nil. unkept is why the run directory does not say so.
 func (c *Campaign) into(dir *store.Dir, told func(since string)) (unkept func() error) {
 	c.NoteLosses(dir)
 	var failed error

@@ -54,7 +54,8 @@ func TestEnter(t *testing.T) {
 	if err := r.Create(dir); err != nil {
 		t.Fatal(err)
 	}
-	other, err := store.ReadRecord(dir, "pair")
+	t.Chdir(filepath.Dir(dir))
+	other, err := store.ReadRecord("c", "pair")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestEnter(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
-	if _, leave, err = second.enter(other, ""); err != nil || second.known != 1 { // what was done since it was read
+	if _, leave, err = second.enter(other, ""); err != nil || second.known != 1 || other.Dir() != dir { // what was done since it was read
 		t.Fatalf("%v, %d steps", err, second.known)
 	}
 	leave()
@@ -238,5 +239,68 @@ func TestInto(t *testing.T) {
 	unkept, told := c.into(dir, func(since string) { fmt.Fprint(&said, since) }), "after trial 1"
 	if c.hands.Awake(told); unkept() != nil || dir.Run.Awake != told || !strings.Contains(said.String(), "was cut off") || !strings.Contains(said.String(), told) {
 		t.Errorf("%v, %q\n%s", unkept(), dir.Run.Awake, &said)
+	}
+}
+
+// A campaign that was moved goes on, though its settings name a file in it.
+func TestMoved(t *testing.T) {
+	c := asking(t)
+	old := c.record.Dir()
+	plan := func(dir string) *dyno.Experiment {
+		e := aPlan()
+		e.Subject, e.Factors = dyno.Subject{Package: "/src/x", Dir: "/"}, nil
+		e.Settings = []dyno.Setting{{{Factor: "GOGC", Value: "100"}}, {{Factor: "GOGC", Value: "100"}, {Factor: "build", Value: "-pgo=" + dir + "/default.pgo"}}}
+		return e
+	}
+	dir, err := c.Create(&Run{Plan: plan(old), Path: filepath.Join(old, "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range dir.Run.Plan.Trials()[:2] {
+		if err := dir.Add(&dyno.Result{Trial: trial}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir.Close()
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(old, moved); err != nil {
+		t.Fatal(err)
+	}
+	if c.record, err = store.ReadRecord(moved, "pair"); err != nil {
+		t.Fatal(err)
+	}
+	want := plan(moved)
+	check := func(dir *store.Dir) {
+		t.Helper()
+		for i, s := range want.Settings {
+			if dir.Run.Settings[i] != s.String() || dir.Run.Plan.Levels()[i].String() != s.String() {
+				t.Errorf("%s, %s, want %s", dir.Run.Settings[i], dir.Run.Plan.Levels()[i], s)
+			}
+		}
+		for _, r := range dir.Brief() {
+			if name := r.Trial.Setting.String(); strings.Contains(name, old) {
+				t.Error(name)
+			}
+		}
+	}
+	f, err := c.readStep(filepath.Join(moved, "1"), want) // which is done
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(f.Dir)
+	dir, _, err = c.stepDir(&Run{Plan: want, Path: filepath.Join(moved, "1")}) // which was cut off
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Close()
+	if dir, err = store.Read(filepath.Join(moved, "1")); err != nil {
+		t.Fatal(err)
+	}
+	check(dir)
+
+	other := plan(moved)
+	other.Settings[0][0].Value = "50"
+	if _, err := c.readStep(filepath.Join(moved, "1"), other); !errors.Is(err, ErrChanged) {
+		t.Error(err)
 	}
 }

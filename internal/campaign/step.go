@@ -27,8 +27,8 @@ type Step struct {
 	Enough func(*compare.Table, []*dyno.Result) bool
 }
 
-// Step measures a run side by side, as dyno run does, unless an earlier session did. The subjects of its plan are built. It returns what
-// was found, and how long that took. With an error, the findings are those so far, and nil if there are none.
+// Step measures a run side by side, as dyno run does, unless an earlier session did. Call Open before. Step returns the findings, and how
+// long all sessions took for them. With an error, the findings are those so far, and nil if there are none.
 func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took time.Duration, err error) {
 	path := filepath.Join(c.record.Dir(), s.Name)
 	done, err := c.before(s.Name)
@@ -134,7 +134,7 @@ func (c *Campaign) readStep(path string, e *dyno.Experiment) (*findings.Findings
 	return findings.Read(dir, findings.Options{})
 }
 
-// sameSettings is an error if an earlier session measured other settings.
+// sameSettings is an error if an earlier session measured other settings. A path in the campaign's directory is the same if that was moved.
 func (c *Campaign) sameSettings(dir *store.Dir, e *dyno.Experiment) error {
 	var now []string
 	for _, s := range e.Levels() {
@@ -143,6 +143,27 @@ func (c *Campaign) sameSettings(dir *store.Dir, e *dyno.Experiment) error {
 	if slices.Equal(now, dir.Run.Settings) {
 		return nil
 	}
+	if from, to := formerDir(dir.Run.Settings, now, c.record.Dir()), c.record.Dir(); from != "" {
+		return dir.Moved(from, to)
+	}
 	return c.changed("%s has measured %s, and would now measure %s",
 		filepath.Base(dir.Path), strings.Join(dir.Run.Settings, ", "), strings.Join(now, ", "))
+}
+
+// formerDir is the path in place of which settings now have dir; "" if that is not their only difference.
+func formerDir(before, now []string, dir string) (from string) {
+	if len(before) != len(now) {
+		return ""
+	}
+	for i, s := range now {
+		if head, tail, ok := strings.Cut(s, dir); ok && strings.HasPrefix(before[i], head+"/") && strings.HasSuffix(before[i], tail) && len(before[i]) > len(head)+len(tail) {
+			from = before[i][len(head) : len(before[i])-len(tail)]
+		}
+	}
+	for i, s := range now {
+		if from == "" || strings.ReplaceAll(before[i], from, dir) != s {
+			return ""
+		}
+	}
+	return from
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -160,7 +161,7 @@ func questionOf(dir string) string {
 }
 
 // Claim takes the directory of a campaign for this process, until leave is called, and makes it if there is none. It reads again what another
-// process has done since the record was read. leave removes the directory if the record was not created.
+// process has done since the record was read, and dir is its directory from now on. leave removes the directory if the record was not created.
 func (r *Record) Claim(dir string) (leave func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of a campaign: %w", err)
@@ -170,7 +171,7 @@ func (r *Record) Claim(dir string) (leave func(), err error) {
 		return nil, err
 	}
 	if err = lock(f); !errors.Is(err, ErrLocked) { // some file systems cannot lock a directory
-		err = r.refresh()
+		err = r.refresh(dir)
 	}
 	if err != nil {
 		f.Close()
@@ -185,13 +186,13 @@ func (r *Record) Claim(dir string) (leave func(), err error) {
 }
 
 // refresh reads again what sessions change.
-func (r *Record) refresh() error {
+func (r *Record) refresh(dir string) error {
 	if r.dir == "" {
 		return nil
 	}
-	now, err := ReadRecord(r.dir, r.Question)
+	now, err := ReadRecord(dir, r.Question)
 	if err == nil {
-		r.Steps, r.Answer, r.Done = now.Steps, now.Answer, now.Done
+		r.Steps, r.Answer, r.Done, r.dir = now.Steps, now.Answer, now.Done, dir
 	}
 	return err
 }
@@ -206,4 +207,35 @@ func (r *Record) Reveal(values map[string]string) (*dyno.Experiment, error) {
 	}
 	r.given = values
 	return revealed(filepath.Join(r.dir, RecordFile), r.Plan, values)
+}
+
+// Moved puts the present directory of a campaign in place of a former one in the settings of a run. If the run is open for results, its files
+// have the new settings, too.
+func (d *Dir) Moved(from, to string) error {
+	moved := func(s dyno.Setting) dyno.Setting {
+		s = slices.Clone(s)
+		for i := range s {
+			s[i].Value = strings.ReplaceAll(s[i].Value, from, to)
+		}
+		return s
+	}
+	for i, s := range d.Run.Settings {
+		d.Run.Settings[i] = strings.ReplaceAll(s, from, to)
+	}
+	for i, s := range d.Run.Plan.Settings {
+		d.Run.Plan.Settings[i] = moved(s)
+	}
+	for _, r := range d.done {
+		r.Trial.Setting = moved(r.Trial.Setting)
+	}
+	if d.results == nil {
+		return nil
+	}
+	err := d.WritePlan()
+	for _, r := range d.Brief() {
+		if err == nil {
+			err = d.add(r) // the last result of a trial counts
+		}
+	}
+	return err
 }

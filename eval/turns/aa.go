@@ -40,11 +40,7 @@ func (b *bench) falseAlarms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := stop(); err != nil {
-			program.Progress("%v", err)
-		}
-	}()
+	defer stop()
 	family, gated := make([]equals, len(aas)), make([]equals, len(aas))
 	for i := range b.times(40) {
 		if err := b.equal(ctx, i, &family[i%len(aas)], "run"); err != nil {

@@ -42,11 +42,7 @@ func (b *bench) gates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := stop(); err != nil {
-			program.Progress("%v", err)
-		}
-	}()
+	defer stop()
 	equal, slower := gated{}, gated{slower: true}
 	runs := b.times(20)
 	for i := 0; equal.comparisons < b.gate || slower.runs < runs; i++ {

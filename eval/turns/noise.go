@@ -24,10 +24,10 @@ var noises = map[string]string{
 	"none": "no noise", "build": "builds on all CPUs beside", "bursts": "a neighbour takes a third of all CPUs, in bursts",
 }
 
-// makeNoise starts what b.noise says, until stop, which returns why it was none.
-func (b *bench) makeNoise(ctx context.Context) (stop func() error, err error) {
+// makeNoise starts what b.noise says, until stop, which tells why it was none.
+func (b *bench) makeNoise(ctx context.Context) (stop func(), err error) {
 	if b.noise == "none" {
-		return func() error { return nil }, nil
+		return func() {}, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -49,12 +49,11 @@ func (b *bench) makeNoise(ctx context.Context) (stop func() error, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the noise: %w", err)
 	}
-	return func() error {
+	return func() {
 		parent.Close()
 		if err := cmd.Wait(); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("make noise: %w", err)
+			program.Progress("make noise: %v", err)
 		}
-		return nil
 	}, nil
 }
 

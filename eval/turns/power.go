@@ -93,11 +93,7 @@ func (b *bench) powerOf(ctx context.Context, p pair) error {
 		if err != nil {
 			return err
 		}
-		defer func() {
-			if err := stop(); err != nil {
-				program.Progress("%v", err)
-			}
-		}()
+		defer stop()
 	}
 	names := []string{"turns"}
 	if b.alone {

@@ -65,7 +65,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := r.scenario.Loop[0]
-	c := newClient(r, 0, r.rec.shard(0))
+	c := newClient(r, 0, 0, r.rec.shard(0))
 	a := &http1.Answer{Body: []byte(`{"id":"0123456789","name":"a name"}`)}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -48,16 +48,12 @@ type outcome struct {
 	example    string        // of a cause's first failure: the request, and the beginning of the answer
 }
 
-func newClient(r *runner, number int, s *shard) *client {
-	return &client{
-		r: r, number: number, shard: s, wake: pace.NewWake(), vars: r.scenario.NewVars(number, r.load.Seed),
-	}
-}
-
-func (c *client) open(e engine.Engine, links int) {
+func newClient(r *runner, number, links int, s *shard) *client {
+	c := &client{r: r, number: number, shard: s, wake: pace.NewWake(), vars: r.scenario.NewVars(number, r.load.Seed)}
 	for range links {
-		c.calls = append(c.calls, call{link: e.Link(c.number)})
+		c.calls = append(c.calls, call{link: r.engine.Link(number)})
 	}
+	return c
 }
 
 func (c *client) close() {

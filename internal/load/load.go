@@ -220,8 +220,7 @@ func run(ctx context.Context, base string, l dyno.Load, arg map[string]string, o
 		return nil, fmt.Errorf("load %s: %d connections need more open files than the %d that ulimit -n allows (consider: a higher ulimit -n, or a lower concurrency)", r.base, need, have)
 	}
 	for i := range r.players() {
-		c := newClient(r, o.Part.First+i, r.rec.shard(i))
-		c.open(r.engine, links)
+		c := newClient(r, o.Part.First+i, links, r.rec.shard(i))
 		defer c.close()
 		r.clients = append(r.clients, c)
 	}

@@ -101,6 +101,7 @@ func (o *tuneFlags) flags(fs *pflag.FlagSet, p *flags.Set) {
 	fs.BoolVar(&o.Headroom, "headroom", false, "also measure half and double the load, and live heaps that are 25% and 50% larger")
 	fs.StringSliceVar(&o.Try, "try", nil, "other `kinds` of settings to try, such as GOMAXPROCS,pgo,go=1.27.4")
 	fs.StringVar(&o.patch, "patch", "", "print the change that the tuning in directory TARGET recommends, for this `kind`: env, docker, kubernetes or systemd; measure nothing")
+	o.campaignFlags.flags(p, fs, "tuning", "the `dir`ectory of the tuning (default dyno-runs/NAME-tune-TIME)", ofOneRun...)
 }
 
 // ofOneRun are flags that tune has only to say that it decides what they say.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/store"
 )
 
@@ -74,6 +79,26 @@ func TestSetAskedRefuses(t *testing.T) {
 		err := setAsked(newTune().Flags(), &store.Record{Flags: map[string][]string{name: values}})
 		if err == nil || !strings.Contains(err.Error(), "--"+name) {
 			t.Errorf("%s=%q: %v", name, values, err)
+		}
+	}
+}
+
+type noAnswer struct{ campaign.Answer }
+
+func (noAnswer) Text(layout.Options) string { return "" }
+
+// Who cannot resume is not told to.
+func TestPrintAnswer(t *testing.T) {
+	for _, x := range []struct {
+		failed error
+		hint   bool
+	}{{nil, false}, {errInterrupted, true}, {fmt.Errorf("1-today: %w", campaign.ErrChanged), false}} {
+		var stderr strings.Builder
+		cmd := newTune()
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(&stderr)
+		if err := printAnswer(cmd, new(format), "DIR", noAnswer{}, x.failed); !errors.Is(err, x.failed) || strings.Contains(stderr.String(), "tune --resume DIR") != x.hint {
+			t.Errorf("%v: %v\n%s", x.failed, err, &stderr)
 		}
 	}
 }

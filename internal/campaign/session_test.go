@@ -13,7 +13,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/report/tuned"
 	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/tune"
 )
 
 func aPlan() *dyno.Experiment {
@@ -302,5 +304,19 @@ func TestMoved(t *testing.T) {
 	other.Settings[0][0].Value = "50"
 	if _, err := c.readStep(filepath.Join(moved, "1"), other); !errors.Is(err, ErrChanged) {
 		t.Error(err)
+	}
+}
+
+// The patch of an earlier session does not stay beside an answer that recommends nothing.
+func TestPatchRemoved(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "patch", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&Tuning{Dir: dir}).patch(&tuned.Report{Outcome: &tune.Outcome{}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "patch")); err == nil {
+		t.Error("the patch stays")
 	}
 }

@@ -114,46 +114,12 @@ type Dir struct {
 	unproven error             // why run.json was not written by this user's dyno, nil if it was
 }
 
-// Free is why nothing can be created at path, which must be missing or empty, or nil. An empty path is free. resume is what resumes a run that is
-// there, such as "--resume"; "" if nothing does.
-func Free(path, resume string) error {
-	if path == "" {
-		return nil
-	}
-	if question := questionOf(path); question != "" {
-		return fmt.Errorf("directory %s has a campaign already (consider: dyno %s --resume %[1]s, or another --out)", path, question)
-	}
-	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {
-		cure := ""
-		if resume != "" {
-			cure = resume + " " + path + ", or "
-		}
-		return fmt.Errorf("run directory %s: %w (consider: %sanother --out)", path, ErrExists, cure)
-	}
-	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return fmt.Errorf("directory %s is not empty (consider: another --out)", path)
-	}
-	return nil
-}
-
 // Create makes a run directory at path, which must be free, and writes run.json.
 func Create(path string, run Run) (*Dir, error) {
 	if err := Free(path, ""); err != nil {
 		return nil, err
 	}
 	return Make(path, run, nil)
-}
-
-// Begun reports whether there is a run at path. It removes what a Create that was cut off has left there.
-func Begun(path string) (bool, error) {
-	_, err := os.Stat(filepath.Join(path, runFile))
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err
-	}
-	if info, err := os.Stat(filepath.Join(path, resultsFile)); err == nil && info.Size() > 0 {
-		return false, fmt.Errorf("%s has results, but no %s", path, runFile)
-	}
-	return false, os.RemoveAll(path)
 }
 
 // Make is Create where other files may be. secrets are values of the plan, by name, that are hidden whatever they look like.

@@ -13,7 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 )
 
-// Limits of what is shown for a changed benchmark; dyno profile shows more.
+// At most so many functions and lines are shown for a changed benchmark; dyno profile shows more.
 const (
 	mostFunctions = 5
 	mostLines     = 6

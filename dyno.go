@@ -5,6 +5,7 @@
 // to repeat. [Experiment.Trials] lists its trials in order; a [Trial] is one launch of the subject under one
 // [Setting]. A [Result] is what one trial measured. [Metrics] lists what can be measured.
 //
+// The JSON of an Experiment has the keys of a dyno.yaml, so that a program can write plans for dyno run -f.
 // The package owns what a plan means (package plan reads it, plan/check judges it) and the names of [Metrics].
 package dyno
 

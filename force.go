@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// The settings of the Go runtime that a process tells, by their variables.
+// inForce are the settings of the Go runtime that can be seen in a process, by their variables.
 var inForce = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS"}
 
-// An Override is a setting of the Go runtime that a plan asked for, and another that was in force.
+// An Override is a setting of the Go runtime that a plan asked for but that was not in force.
 type Override struct {
 	Name    string   `json:"name"`             // GOGC, GOMEMLIMIT or GOMAXPROCS
 	Asked   string   `json:"asked"`            // as the plan has it
@@ -40,14 +40,14 @@ func (o *Override) Other() string {
 	return other[len(other)-1]
 }
 
-// Seen is what was seen of the settings of a runtime, one observation after the other.
+// Seen are the settings that one source saw in a Go runtime, one observation after the other.
 type Seen struct {
 	By       string
 	Settings []Setting // each of some of GOGC, GOMEMLIMIT and GOMAXPROCS, as InForce writes them
 }
 
-// InForce writes what a Go runtime tells of GOGC (in per cent), GOMEMLIMIT (in bytes) and GOMAXPROCS as
-// their variables are written. NaN is left out.
+// InForce returns the settings of a Go runtime, written as their variables are: GOGC (given in per cent),
+// GOMEMLIMIT (in bytes) and GOMAXPROCS. A NaN is left out.
 func InForce(gogc, limit, procs float64) (s Setting) {
 	add := func(name, value string, known float64) {
 		if !math.IsNaN(known) {
@@ -67,7 +67,7 @@ func InForce(gogc, limit, procs float64) (s Setting) {
 	return s
 }
 
-// Get is the value of a factor; ok says that the setting has it.
+// Get returns the value of a factor; ok says whether the setting has it.
 func (s Setting) Get(factor string) (value string, ok bool) {
 	i := slices.IndexFunc(s, func(l Level) bool { return l.Factor == factor })
 	if i < 0 {
@@ -76,8 +76,8 @@ func (s Setting) Get(factor string) (value string, ok bool) {
 	return s[i].Value, true
 }
 
-// Asked are the settings of the Go runtime that a trial's plan asks for. What is left to the program, such
-// as by a value that the runtime ignores, is none.
+// Asked returns the settings of the Go runtime that a trial's plan asks for. Values that the runtime ignores
+// are left out, since the program decides then.
 func (t *Trial) Asked() (s Setting) {
 	if !t.Subject.Launched() {
 		return nil
@@ -94,9 +94,9 @@ func (t *Trial) Asked() (s Setting) {
 	return s
 }
 
-// Overridden compares what was asked for with what was seen in force. Sources are in the order of Seen.By's
-// trust: the first that knows a setting is believed. The first of several observations does not count: a
-// program may collect as it likes while it gets ready.
+// Overridden returns the settings that were asked for and are not in force. Sources are in the order of
+// trust, see Seen.By: the first that knows a setting is believed. The first of several observations does not
+// count, since a program may set what it likes until it is ready.
 func Overridden(asked Setting, sources ...Seen) (os []Override) {
 	for _, want := range asked {
 		for _, src := range sources {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Recording is what dyno found in the file of a replay, noted with the plan: all that is decided before
-// the file is sent. Package load/traffic reads it.
+// A Recording describes the file of a replay, as far as decisions before the load depend on it. It is a part
+// of the plan. Package load/traffic reads the file.
 type Recording struct {
 	Bytes        int      `json:"bytes,omitempty"`         // of the file that were read: a log may grow
 	Requests     int      `json:"requests,omitempty"`      // that can be sent again
@@ -44,7 +44,7 @@ func (l *Load) Warnings() (ws Warnings) {
 // Open reports whether requests are due by a schedule: that of a rate, or of a recording.
 func (l *Load) Open() bool { return l.Rate.Open() || l.Replay != "" }
 
-// Pace is how much faster than it was recorded a replay is played.
+// Pace returns the speed of a replay as a multiple of the recorded one.
 func (l *Load) Pace() float64 {
 	if l.Speed == 0 {
 		return 1
@@ -52,7 +52,7 @@ func (l *Load) Pace() float64 {
 	return float64(l.Speed)
 }
 
-// Length is how long an open load lasts by itself, by the stages of its rate or its recording; 0 means for ever.
+// Length returns how long an open load lasts by its rate or its recording; 0 means for ever.
 func (l *Load) Length() time.Duration {
 	if l.Replay != "" && l.Recording != nil {
 		return time.Duration(float64(l.Recording.Length) / l.Pace())
@@ -86,10 +86,10 @@ func (l *Load) replayed() string {
 	return s + fmt.Sprintf(", %d in %v", l.Recording.Requests, all)
 }
 
-// Speed is how much faster than it was recorded a replay is.
+// Speed is the speed of a replay as a multiple of the recorded one.
 type Speed float64
 
-// mostSpeed keeps times apart that a recording has apart.
+// mostSpeed is low enough that times which differ in a recording differ in its replay.
 const mostSpeed = 1e5
 
 // ParseSpeed reads "2", "0.5" or "2x".

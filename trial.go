@@ -49,10 +49,10 @@ func (e *Experiment) Place(s Setting) int {
 	return slices.IndexFunc(e.Levels(), func(l Setting) bool { return l.String() == name })
 }
 
-// Trials lists all trials in order; Planned counts them. Each repeat is a block of every
-// setting, in an order that is random by the seed and balanced over blocks, so that drift falls on all
-// alike. Trials for a purpose come last, but for More. The experiment must have
-// passed package plan/check. InOrder has the order in which they are run.
+// Trials lists all trials of the plan; Planned counts them. The experiment must have passed package
+// plan/check. Each repeat is a block of every setting. The order is random by the seed and balanced over
+// blocks, so that drift affects all settings alike. Trials for a purpose come last, except those of More.
+// InOrder sorts as trials are run.
 func (e *Experiment) Trials() []Trial {
 	settings := e.Levels()
 	order := e.order(len(settings))

@@ -45,8 +45,8 @@ func CertificatePath(s *dyno.Subject) (string, error) {
 	return filepath.Join(dir, "dyno", "certificates", filepath.Base(key)+"-"+hex.EncodeToString(sum[:4])+".json"), nil
 }
 
-// ReadCertificate reads a certificate from its file. The error is os.ErrNotExist if the file does not exist, and
-// os.ErrInvalid if it has another schema.
+// ReadCertificate reads a certificate from its file. The error is os.ErrNotExist if the file does not exist,
+// and os.ErrInvalid if it has another schema.
 func ReadCertificate(path string) (*certify.Certificate, error) {
 	f, err := safe.Of(CertificateFile).Open(path)
 	if err != nil {

@@ -193,10 +193,12 @@ func (c *Campaign) Resumed(dir *store.Dir) (*dyno.Experiment, error) {
 		e.Alone = true
 	}
 	e, err := dir.Reveal(c.Secrets)
-	if err == nil {
-		Stay(e, dir.Brief())
+	if err != nil {
+		return nil, err
 	}
-	return e, err
+	own := *e // the stored plan names no node
+	Stay(&own, dir.Brief())
+	return &own, nil
 }
 
 // NoteLosses says what of a directory could not be read.

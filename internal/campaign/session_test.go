@@ -320,3 +320,25 @@ func TestPatchRemoved(t *testing.T) {
 		t.Error("the patch stays")
 	}
 }
+
+// A run that is resumed stays on its node; its run.json goes on to name none, as its plan does.
+func TestResumedNode(t *testing.T) {
+	plan := aPlan()
+	plan.Subject = dyno.Subject{Image: "shop:1"}
+	plan.On.Kubernetes = &dyno.Kubernetes{Namespace: "perf"}
+	dir, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.Add(&dyno.Result{Trial: plan.Trials()[0], Node: &dyno.Machine{Name: "node-2"}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := asking(t).Resumed(dir)
+	if err != nil || len(got.On.Kubernetes.Nodes) != 1 || got.On.Kubernetes.Nodes[0] != "node-2" {
+		t.Errorf("%v, %+v", err, got.On.Kubernetes)
+	}
+	if nodes := dir.Run.Plan.On.Kubernetes.Nodes; len(nodes) > 0 {
+		t.Errorf("the stored plan names %q", nodes)
+	}
+}

@@ -161,8 +161,11 @@ func questionOf(dir string) string {
 }
 
 // Claim takes the directory of a campaign for this process, until leave is called, and makes it if there is none. It reads again what another
-// process has done since the record was read, and dir is its directory from now on. leave removes the directory if the record was not created.
+// process has done since the record was read, and dir is its directory from now on. leave removes the directory
+// if this process made it and the record was not created.
 func (r *Record) Claim(dir string) (leave func(), err error) {
+	_, err = os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of a campaign: %w", err)
 	}
@@ -178,10 +181,10 @@ func (r *Record) Claim(dir string) (leave func(), err error) {
 		return nil, fmt.Errorf("directory %s: %w", dir, err)
 	}
 	return func() {
-		f.Close()
-		if r.dir == "" {
+		if made && r.dir == "" {
 			os.Remove(dir) // if it is empty
 		}
+		f.Close()
 	}, nil
 }
 

@@ -142,3 +142,18 @@ func TestMakeGiven(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A directory of the user's stays, though nothing was asked in it; one that was made for the record goes.
+func TestClaimLeaves(t *testing.T) {
+	own := t.TempDir()
+	for dir, stays := range map[string]bool{own: true, filepath.Join(own, "made"): false} {
+		leave, err := new(Record).Claim(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		if _, err := os.Stat(dir); (err == nil) != stays {
+			t.Errorf("%s: %v, want that it stays: %v", dir, err, stays)
+		}
+	}
+}

@@ -21,6 +21,7 @@ func Turns(e *dyno.Experiment) string {
 	return fmt.Sprintf("settings: alive at the same time, loaded in turns of %v%s", e.EachTurn(), clock)
 }
 
+// OneAfterTheOther returns the sentence of a report that settings were not measured side by side.
 func OneAfterTheOther(why string) string { return "settings: one after the other: " + why }
 
 // KeptAwake says since when loops keep the CPUs awake, and why.

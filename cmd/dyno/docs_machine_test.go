@@ -120,7 +120,7 @@ func TestMachineCommandsOfDocuments(t *testing.T) {
 		{regexp.MustCompile(` --total \d+m`), ""},
 		{regexp.MustCompile(`^(dyno tune)`), "$1 --total 20s"},
 		{regexp.MustCompile(`^(dyno capacity .*) --within 90s`), "$1"},
-		{regexp.MustCompile(`^(dyno capacity)`), "$1 --from 200/s --most 200/s --within 20s"},
+		{regexp.MustCompile(`^(dyno capacity)`), "$1 --from 200/s --most 200/s --within 40s"},
 		{regexp.MustCompile(`,pgo,GOEXPERIMENT=nogreenteagc`), ""}, // each compiles the standard library anew, for minutes
 		{regexp.MustCompile(`^(dyno tune .*-f dyno.yaml)`), "dyno init && $1"},
 	}

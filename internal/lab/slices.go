@@ -118,7 +118,7 @@ func (s *slicer) trial(ctx context.Context) *dyno.Result {
 func (s *slicer) cut(ctx context.Context, m *load.Meter) {
 	defer s.hold.turn(true)
 	length := time.Duration(s.e.Slice)
-	next := time.Now().Add(length / 2)
+	next := time.Now().Add(length / 2) // the load lasts half a slice before the first and after the last: Experiment.sliced
 	if !sleepUntil(ctx, next) {
 		return
 	}

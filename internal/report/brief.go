@@ -311,12 +311,12 @@ func (v view) changed(most int) (all []change) {
 	return all
 }
 
-// alsoShown are the metrics whose values are shown for a single setting, after the primary ones.
+// alsoShown are the metrics whose values are shown where nothing is compared, after the primary ones.
 var alsoShown = []string{
 	"p90-sec", "p99.9-sec", "max-sec", "failures", "late-frac", "cpu-frac", "alloc-B/req", "allocs/req", "gc-cycles", "gc-cpu-frac", "stw-max-sec", "heap-live-B", "heap-peak-B", "goroutines",
 }
 
-// briefValues are medians of the settings that there are.
+// briefValues are the medians of each setting, where nothing is compared.
 func (v view) briefValues() layout.Section {
 	metrics := v.Metrics(true)
 	for _, name := range alsoShown {

@@ -58,7 +58,7 @@ func (l Loss) Error() string {
 	return l.Err.Error()
 }
 
-// Profiles are those of a kind, per request or per operation. own is that of New.
+// Profiles are those of a kind, per request or per operation. own says which packages are the subject's; nil: as New does.
 func (r *Run) Profiles(kind string, own func(pkg, file string) bool) (*Profiles, error) {
 	ps, err := New(kind, r.Of[kind], own)
 	if err == nil && r.PerOp {

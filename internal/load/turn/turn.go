@@ -256,8 +256,8 @@ func (t *Turn) Offset(at time.Duration) time.Duration {
 	return t.away
 }
 
-// Overlap is the share of a stretch that lies in turns by the clock; 1 of other turns, which wait for
-// their last answer.
+// Overlap is the share of a stretch that lies in turns by the clock, and 1 where turns end with their last
+// answer. from is before to.
 func (t *Turn) Overlap(from, to time.Duration) float64 {
 	if t == nil {
 		return 1

@@ -118,6 +118,9 @@ func (v *View) spread(i int, metric string) layout.Cell {
 
 // verdict are the cells change, interval, p, verdict and more blocks.
 func (v *View) verdict(i int, metric string, sc layout.Scale) []layout.Cell {
+	if v.Settings[i].Baseline {
+		return []layout.Cell{{}, {}, {}, {Text: "baseline", Mark: layout.Faint}, {}}
+	}
 	x, ok := v.Settings[i].Versus[metric]
 	if _, measured := v.Settings[i].Values[metric]; !ok || !measured {
 		return layout.Cells("", "", "", "", "")
@@ -204,11 +207,7 @@ func (v *View) primary() (layout.Section, bool) {
 		g.Rows = append(g.Rows, layout.Row{Group: label})
 		for i := range v.Settings {
 			cs := []layout.Cell{{Text: "  " + v.SettingName(i)}, v.center(i, m.Name, sc), v.spread(i, m.Name)}
-			cs = append(cs, v.verdict(i, m.Name, sc)...)
-			if v.Settings[i].Baseline {
-				cs[6] = layout.Cell{Text: "baseline", Mark: layout.Faint}
-			}
-			g.Rows = append(g.Rows, layout.Row{Cells: cs})
+			g.Rows = append(g.Rows, layout.Row{Cells: append(cs, v.verdict(i, m.Name, sc)...)})
 		}
 	}
 	g.Narrow(v.Width)

@@ -48,7 +48,7 @@ func ip(t *testing.T, args ...string) {
 }
 
 // Agents that have a network namespace and an address each pass the suite, too.
-func TestMachineAgents(t *testing.T) {
+func TestLongAgents(t *testing.T) {
 	var addrs []string
 	for i := range 2 {
 		name, own, ours := fmt.Sprintf("dyno-test-%d", i), fmt.Sprintf("10.89.%d.2", i), fmt.Sprintf("10.89.%d.1", i)

@@ -86,22 +86,10 @@ var otherwiseRun = map[string]string{
 	"-tune-2026":      "the script tune, with a directory of a tuning",
 }
 
-// The commands of the README and of the recipes do what they say on a repository such as theirs, with shorter
-// loads; of those that measure for long, the first of each kind. All: TestLongCommandsOfDocuments.
-func TestMachineCommandsOfDocuments(t *testing.T) {
+// Every command of the README and of the recipes does what it says on a repository such as theirs, with shorter
+// loads. TestCommandsOfDocuments, of all tests, sees whether their flags are there.
+func TestLongCommandsOfDocuments(t *testing.T) {
 	lines := documentedCommands(t)
-	seen := map[string]bool{}
-	runDocumented(t, slices.DeleteFunc(lines, func(line string) bool {
-		kind := strings.Fields(line)[1]
-		again := seen[kind]
-		seen[kind] = true
-		return again && slices.Contains([]string{"bench", "capacity", "tune"}, kind)
-	}))
-}
-
-func TestLongCommandsOfDocuments(t *testing.T) { runDocumented(t, documentedCommands(t)) }
-
-func runDocumented(t *testing.T, lines []string) {
 	temp := t.TempDir()
 	module := filepath.Join(temp, "module")
 	documentedModule(t, module)

@@ -31,8 +31,8 @@ var hostile = map[string]string{
 	"direction": "a\u202eb\u2066c\u2069d\u200fe\u2028f\ufeffg",
 	"control":   "a\x00b\x1b[31mc\rd\x7fe\u0085f\xff\xfeg",
 	"entity":    `&lt;script&gt;alert(1)&lt;/script&gt; &#60;b&#62; &quot;`,
-	"long":      strings.Repeat("<script>", 4<<20/8),
-	"wide":      strings.Repeat("\u202e…\n", 4<<20/7),
+	"long":      strings.Repeat("<script>", 1<<20/8),
+	"wide":      strings.Repeat("\u202e…\n", 1<<20/7),
 }
 
 // infested is a page with s wherever a text of someone else's may be.

@@ -35,12 +35,16 @@ type Experiment struct {
 	// What would disturb compared trials has trials of its own, which come last.
 	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
 	ProfileRepeats int      `json:"profile_repeat,omitempty"` // blocks of those trials; 0 means Repeats
-	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none
+	Trace          Duration `json:"trace,omitempty"`          // length of an execution trace, in one more trial of every setting; 0 means none, or with WhySlow WhySlowTrace
 
 	// Memory adds a trial of every setting in which nothing is forced until the rest after
 	// the load is over: is memory given back? nil: if the load has a rest, or a window of
 	// LongWindow.
 	Memory *bool `json:"memory,omitempty"`
+
+	// WhySlow takes execution traces in WhySlowBlocks more blocks, which say why the slowest requests are slow, and
+	// why percentiles differ.
+	WhySlow bool `json:"why_slow,omitempty"`
 
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
 
@@ -80,6 +84,8 @@ const (
 	DefaultMaxFailures  = 0.01
 	DefaultEvery        = Duration(time.Second)
 	MostTrace           = Duration(time.Minute) // of an execution trace: some 5 to 30 MB a second
+	WhySlowBlocks       = 6                     // of traces
+	WhySlowTrace        = Duration(10 * time.Second)
 
 	LeakWindow  = Duration(30 * time.Second) // the least window in which a leak is looked for
 	LongWindow  = Duration(time.Minute)      // the least that is followed by trials ForMemory unasked, and their longest

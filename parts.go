@@ -42,7 +42,10 @@ func (e *Experiment) parts() []part {
 	if len(e.Profile) > 0 {
 		ps = append(ps, part{purpose: ForProfile, blocks: cmp.Or(e.ProfileRepeats, repeats, DefaultRepeats)})
 	}
-	if e.Trace > 0 {
+	switch {
+	case e.WhySlow:
+		ps = append(ps, part{purpose: ForTrace, blocks: WhySlowBlocks})
+	case e.Trace > 0:
 		ps = append(ps, part{purpose: ForTrace, blocks: 1})
 	}
 	if e.givesBack() {

@@ -15,11 +15,12 @@ type Result struct {
 	Subject string        `json:"subject,omitempty"` // what ran: Go version and revision, as far as known
 	Sum     string        `json:"sum,omitempty"`     // of the executable: two launches with one run the same program; "" if unknown
 	Start   time.Time     `json:"start"`
-	Elapsed time.Duration `json:"-"`               // of the measured window; 0 if it was not reached
-	Void    bool          `json:"void,omitempty"`  // it failed for a reason that is not its subject's, such as the loss of a generator
-	Node    *Machine      `json:"node,omitempty"`  // that the subject ran on, if that is not this machine
-	Turns   int           `json:"turns,omitempty"` // that the window had beside other settings; 0 if the subject was alone
-	Values  Values        `json:"values"`          // one number per metric: all that comparisons compare
+	Clock   int64         `json:"clock_ns,omitempty"` // CLOCK_MONOTONIC at Start, the clock of execution traces and perf; 0 if unknown
+	Elapsed time.Duration `json:"-"`                  // of the measured window; 0 if it was not reached
+	Void    bool          `json:"void,omitempty"`     // it failed for a reason that is not its subject's, such as the loss of a generator
+	Node    *Machine      `json:"node,omitempty"`     // that the subject ran on, if that is not this machine
+	Turns   int           `json:"turns,omitempty"`    // that the window had beside other settings; 0 if the subject was alone
+	Values  Values        `json:"values"`             // one number per metric: all that comparisons compare
 
 	Collections []Collection    `json:"-"`                    // that ended in the measured window, in order
 	Memory      []Snapshot      `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order

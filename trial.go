@@ -1,6 +1,7 @@
 package dyno
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -68,7 +69,7 @@ func (e *Experiment) Trials() []Trial {
 				case ForProfile:
 					t.Profile = e.Profile
 				case ForTrace:
-					t.Trace = e.Trace
+					t.Trace = cmp.Or(e.Trace, min(WhySlowTrace, cmp.Or(Duration(t.Load.Length()), t.Load.Duration, WhySlowTrace)))
 				case ForMemory:
 					t.Load = t.Load.brief()
 				default:

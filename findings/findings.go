@@ -13,6 +13,7 @@
 package findings
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/plan/how"
 )
 
@@ -30,6 +32,8 @@ import (
 type Options struct {
 	Base   string   // the baseline, such as "GOGC=100"; "" means the plan's first setting
 	Serves []string // prefixes of functions whose goroutines handle requests, for execution traces; net/http is known
+
+	SlowerThan float64 // the quantile above which requests are slow, for execution traces; 0 means 0.99
 }
 
 // Findings are what a run of a service or of benchmarks has shown.
@@ -83,6 +87,7 @@ func Read(dir *Dir, o Options) (*Findings, error) {
 	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = tabulate(f.Results, opt)
 	f.attribute(o.Serves)
+	f.whySlow(cmp.Or(o.SlowerThan, slow.P99), o.Serves)
 	f.certificate()
 	return f, nil
 }

@@ -158,7 +158,7 @@ func (f *Findings) attribute(serves []string) {
 			continue
 		}
 		a.Trial = r.Trial.N
-		if i := t.Find(r.Trial.Setting.String()); i >= 0 {
+		if i := t.Find(r.Trial.Setting.String()); i >= 0 && t.Settings[i].Trace == nil {
 			t.Settings[i].Trace = a
 		}
 	}

@@ -153,7 +153,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 		e.Name = filepath.Base(e.Subject.Dir)
 	}
 	// What a plan may have for its service means nothing here.
-	e.Load, e.Probes, e.Limits, e.Trace, e.Slice, e.Memory = dyno.Load{}, dyno.Probes{}, dyno.Limits{}, 0, 0, nil
+	e.Load, e.Probes, e.Limits, e.Trace, e.WhySlow, e.Slice, e.Memory = dyno.Load{}, dyno.Probes{}, dyno.Limits{}, 0, false, 0, nil
 	e.Repeats, e.ProfileRepeats = 0, 0
 	if e.Profile, err = o.profiles(cmd, e.Profile); err != nil {
 		return nil, err

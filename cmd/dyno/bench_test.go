@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/plans"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -400,7 +401,7 @@ func TestBenchView(t *testing.T) {
 
 // The plan of benchmarks that init explains is one.
 func TestInitPlanBench(t *testing.T) {
-	_, text, _ := strings.Cut(initPlan, "\n# bench:")
+	_, text, _ := strings.Cut(plans.Init, "\n# bench:")
 	text = strings.ReplaceAll("bench:"+text, "\n# ", "\n")
 	e, err := plan.Parse("dyno.yaml", []byte(text))
 	if err != nil || e.Bench == nil || e.Bench.Match != "Encode" || len(e.Levels()) != 2 {

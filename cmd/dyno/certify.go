@@ -135,7 +135,7 @@ func (o *certifyFlags) runPlan(e *dyno.Experiment) (*dyno.Experiment, error) {
 		return nil, flags.Mistakef("certify needs dyno's own load")
 	}
 	run := *e
-	run.Profile, run.Trace, run.Thresholds, run.Memory = nil, 0, nil, new(bool)
+	run.Profile, run.Trace, run.WhySlow, run.Thresholds, run.Memory = nil, 0, false, nil, new(bool)
 	run.Load.Idle, run.Load.KeepRequests = 0, "none"
 	if l := &run.Load; l.Requests == 0 && l.RequestsPerClient == 0 && l.Duration == 0 && l.Length() == 0 {
 		l.Duration = certifiedDuration

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/plans"
 	"github.com/dynolab/dyno/internal/plan"
 	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
@@ -174,7 +175,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 			if key == "-" || slices.Contains(watched, key) {
 				continue
 			}
-			if !regexp.MustCompile(`(?m)(^|[ {\[])` + key + `:`).MatchString(initPlan) {
+			if !regexp.MustCompile(`(?m)(^|[ {\[])` + key + `:`).MatchString(plans.Init) {
 				t.Errorf("init.yaml does not have %s.%s", typ.Name(), key)
 			}
 			name := cmp.Or(otherwise[key], strings.ReplaceAll(key, "_", "-"))
@@ -190,7 +191,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 
 // What is a comment in init.yaml is a good plan too.
 func TestInitPlanComments(t *testing.T) {
-	_, load, _ := strings.Cut(initPlan, "\nload:\n")
+	_, load, _ := strings.Cut(plans.Init, "\nload:\n")
 	load, _, _ = strings.Cut(load, "\nprobes:\n")
 	with := map[string]string{"arrival": "rate: 5", "max_in_flight": "rate: 5", "speed": "replay: x", "replay_secrets": "replay: x", "log_format": "replay: x"} // what a key needs beside it
 	var client []string

@@ -143,7 +143,7 @@ func loadOnly(cmd *cobra.Command, e *dyno.Experiment) {
 
 // attached leaves out what no service can have that runs already, and says so.
 func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
-	if len(e.Profile) > 0 || e.Trace > 0 {
+	if len(e.Profile) > 0 || e.Trace > 0 || e.WhySlow {
 		notes = append(notes, "no profile or trace is taken")
 	}
 	if e.Limits != (dyno.Limits{}) {
@@ -155,7 +155,7 @@ func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 	for _, note := range notes {
 		notef(cmd, "%s: the service runs already", note)
 	}
-	e.Profile, e.ProfileRepeats, e.Trace, e.Limits, e.Memory = nil, 0, 0, dyno.Limits{}, nil
+	e.Profile, e.ProfileRepeats, e.Trace, e.WhySlow, e.Limits, e.Memory = nil, 0, 0, false, dyno.Limits{}, nil
 }
 
 // oneTrial leaves what a service that runs already can have.

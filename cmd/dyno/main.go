@@ -20,6 +20,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cmd/dyno/help"
+	"github.com/dynolab/dyno/cmd/dyno/plans"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/plan/flags"
@@ -128,7 +129,7 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newInit(), newSchema(), newDemo(), newCertify(), newTune(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newSlow(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/internal/load/foreign"
 	"github.com/dynolab/dyno/internal/load/grpc"
 	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/probe/kernel"
 )
 
 // A Running is a subject that is ready for load. Done is closed when it has ended, and Err says why
@@ -210,7 +211,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 	take(r, w.measured)
 	if rec != nil {
 		if !rec.Start.IsZero() {
-			r.Start = rec.Start
+			r.Start, r.Clock = rec.Start, kernel.Clock(rec.Start)
 		}
 		kept.all = rec.Kept
 		saw := probe.Merge(w.readings)

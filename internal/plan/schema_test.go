@@ -66,7 +66,7 @@ func TestSchemaAccepts(t *testing.T) {
 	if len(files) < 10 {
 		t.Fatalf("%d plans", len(files))
 	}
-	for _, file := range append(files, "../../cmd/dyno/init.yaml") {
+	for _, file := range append(files, "../../cmd/dyno/plans/init.yaml") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -131,11 +131,30 @@ func (v view) briefService(o layout.Options) []passage {
 	return []passage{
 		about, {keys: true}, verdict, changes,
 		{name: "causes", rank: 3, lines: sentences(v.causes())},
+		{name: "slow requests", rank: 3, lines: sentences(v.slow())},
 		{name: "leaks", rank: 2, lines: sentences(v.lasting())},
 		v.briefThresholds(),
 		v.briefFailures(),
 		warnings,
 	}
+}
+
+// slow says of each setting why its percentile changed, or why its slow requests are slow.
+func (v view) slow() (lines []string) {
+	for i := range v.Settings {
+		s, name := &v.Settings[i], ""
+		if len(v.Settings) > 1 {
+			name = v.SettingName(i) + ": "
+		}
+		if moved := words.SlowMoved(s.SlowMoved); len(moved) > 0 {
+			for _, m := range moved[:min(len(moved), briefCauses)] {
+				lines = append(lines, name+m)
+			}
+		} else if why := words.SlowWhy(s.Slow); why != "" {
+			lines = append(lines, name+why)
+		}
+	}
+	return lines
 }
 
 // atMost are the first of some items.

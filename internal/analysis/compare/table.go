@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/leak"
 	"github.com/dynolab/dyno/internal/analysis/placement"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/analysis/tail"
 	"github.com/dynolab/dyno/internal/analysis/timeline"
 )
@@ -104,7 +105,9 @@ type Setting struct {
 	Why       []Why                  `json:"why,omitempty"`       // causes of the changes of primary metrics
 	Functions []ChangedFunction      `json:"functions,omitempty"` // that surely changed though the total of their profile does not show it
 	Saturated []Saturation           `json:"saturated,omitempty"` // trials in which the generator was the limit
-	Trace     *exectrace.Attribution `json:"trace,omitempty"`     // of its trial ForTrace; nil if absent. The caller fills it in
+	Trace     *exectrace.Attribution `json:"trace,omitempty"`     // of its first trial ForTrace; nil if absent. The caller fills it in
+	Slow      *slow.Why              `json:"why-slow,omitempty"`  // where its slow requests spend their time, by its trials ForTrace; nil if absent. The caller fills it and the next in
+	SlowMoved *slow.Change           `json:"why-moved,omitempty"` // why the percentile differs from the baseline's; nil if it cannot be said
 	Single    *dyno.Result           `json:"-"`                   // the trial that finished, if it is the only one
 }
 

@@ -53,12 +53,16 @@ const (
 	Collector // waiting for the collector, such as for work to assist in
 	Otherwise // waiting for anything else
 	Parts     // how many there are
+	Arriving  // sent by the client, and not yet seen by the service, which an Attribution does not know
 )
 
-var partNames = [Parts]string{
+var partNames = [...]string{
 	"running", "gc-assist", "gc-sweep", "runnable", "stopped", "syscall",
-	"network", "sync", "channel", "sleep", "gc-wait", "other",
+	"network", "sync", "channel", "sleep", "gc-wait", "other", Arriving: "arriving",
 }
+
+// Waits reports whether a goroutine that does this has nothing to run, and something has to wake it.
+func (p Part) Waits() bool { return p >= Network && p <= Otherwise }
 
 // String returns the part's name in summary.json.
 func (p Part) String() string { return partNames[p] }
@@ -292,7 +296,7 @@ func (w *traceWalk) transition(e *trace.Event, s *trace.StateTransition) {
 	g.state = to
 	switch to {
 	case trace.GoWaiting:
-		g.waits = waitsFor(s.Reason)
+		g.waits = WaitsFor(s.Reason)
 		g.idle = f.idle || from == trace.GoUndetermined
 		if g.idle {
 			w.count(g, g.woken)
@@ -303,8 +307,8 @@ func (w *traceWalk) transition(e *trace.Event, s *trace.StateTransition) {
 	}
 }
 
-// waitsFor turns the runtime's reasons (runtime/traceruntime.go) into parts.
-func waitsFor(reason string) Part {
+// WaitsFor turns the runtime's reasons (runtime/traceruntime.go) into parts.
+func WaitsFor(reason string) Part {
 	switch reason {
 	case "network":
 		return Network

@@ -1,4 +1,6 @@
-package profiles
+// Package own tells by a function's package and file whose code it is: the standard
+// library's, a module's in the module cache, or the subject's own.
+package own
 
 import (
 	"path"
@@ -11,10 +13,10 @@ var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress co
 	embed encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
 	reflect regexp runtime simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
 
-// isStandard reports whether a function is of the standard library: by its package, and by
+// IsStandard reports whether a function is of the standard library: by its package, and by
 // its file, as the toolchain or -trimpath has it. The two may differ: internal/bytealg.MakeNoZero
 // is in runtime/slice.go.
-func isStandard(pkg, file string) bool {
+func IsStandard(pkg, file string) bool {
 	if !slices.Contains(standard, firstElement(pkg)) {
 		return false
 	}
@@ -30,32 +32,22 @@ func firstElement(pkg string) string {
 	return first
 }
 
-// guessOwn takes for the subject's own what is package main, and what is neither the
-// standard library's, nor vendored, nor in the module cache, unless package main is there.
-func guessOwn(taken []Profiled) func(pkg, file string) bool {
-	module := ""
-	for _, t := range taken {
-		for _, f := range t.Profile.Function {
-			if strings.HasPrefix(f.Name, "main.") {
-				module = versioned(f.Filename)
-				break
-			}
-		}
+// Is reports whether a function is the subject's own: of package main, or neither the
+// standard library's, nor vendored, nor in the module cache, unless package main is
+// there: module is its Module.
+func Is(pkg, file, module string) bool {
+	switch {
+	case pkg == "main":
+		return true
+	case pkg == "" || file == "" || IsStandard(pkg, file) || strings.Contains(file, "/vendor/"):
+		return false
 	}
-	return func(pkg, file string) bool {
-		switch {
-		case pkg == "main":
-			return true
-		case pkg == "" || file == "" || isStandard(pkg, file) || strings.Contains(file, "/vendor/"):
-			return false
-		}
-		in := versioned(file)
-		return in == "" || in == module
-	}
+	in := Module(file)
+	return in == "" || in == module
 }
 
-// versioned returns the directory of a file's module in the module cache, or "".
-func versioned(file string) string {
+// Module returns the directory of a file's module in the module cache, or "".
+func Module(file string) string {
 	at := strings.Index(file, "@v")
 	if at < 0 {
 		return ""
@@ -65,4 +57,14 @@ func versioned(file string) string {
 		return ""
 	}
 	return file[:at+end]
+}
+
+// Package returns the package of a function by its full name, such as
+// example.org/a/b.(*T).m.
+func Package(name string) string {
+	slash := strings.LastIndexByte(name, '/') + 1
+	if dot := strings.IndexByte(name[slash:], '.'); dot >= 0 {
+		return name[:slash+dot]
+	}
+	return name
 }

@@ -9,7 +9,9 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 
+	"github.com/dynolab/dyno/internal/analysis/own"
 	"github.com/google/pprof/profile"
 )
 
@@ -132,6 +134,20 @@ func New(kind string, taken []Profiled, own func(pkg, file string) bool) (*Profi
 		slices.SortStableFunc(ts, func(a, b *profiledTrial) int { return a.block - b.block })
 	}
 	return p, nil
+}
+
+// guessOwn goes by where package main is.
+func guessOwn(taken []Profiled) func(pkg, file string) bool {
+	module := ""
+	for _, t := range taken {
+		for _, f := range t.Profile.Function {
+			if strings.HasPrefix(f.Name, "main.") {
+				module = own.Module(f.Filename)
+				break
+			}
+		}
+	}
+	return func(pkg, file string) bool { return own.Is(pkg, file, module) }
 }
 
 // Trials is how many profiles there are of a setting.

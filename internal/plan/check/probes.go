@@ -25,6 +25,7 @@ func checkProfiles(e *dyno.Experiment) *dyno.PlanError {
 		wrong(e.Trace > dyno.MostTrace, "trace", "a trace of %v is too long (want at most %v)", e.Trace, dyno.MostTrace),
 		wrong(len(e.Profile) > 0 && !reachable, "profile", "dyno cannot take a profile of %s (%s)", &e.Subject, cure),
 		wrong(e.Trace > 0 && !reachable, "trace", "dyno cannot take a trace of %s (%s)", &e.Subject, cure),
+		wrong(e.WhySlow && !reachable, "why_slow", "dyno cannot take a trace of %s (%s)", &e.Subject, cure),
 	)
 }
 

@@ -27,7 +27,7 @@ func checkSlice(e *dyno.Experiment) *dyno.PlanError {
 		wrong(e.Slice < leastSlice, "slice", "a slice of %v is too short (want at least %v)", e.Slice, leastSlice),
 		wrong(len(e.Settings) > 0 || len(e.Factors) != 1 || !slices.Contains(liveFactors, e.Factors[0].Name) || len(e.Factors[0].Levels) < 2, "slice", "slices of one process have one factor, %s, with at least two levels (consider: no slice, so that each trial is a launch)", strings.Join(liveFactors, ", ")),
 		wrong(!e.Subject.Source() || bool(e.Subject.NoInject), "slice", "slices need the injected probe, and %s has none (consider: %s)", &e.Subject, injectCure(&e.Subject)),
-		wrong(len(e.Profile) > 0 || e.Trace > 0, "slice", "slices have no profile and no trace, which need separate trials (consider: a run without slice)"),
+		wrong(len(e.Profile) > 0 || e.Trace > 0 || e.WhySlow, "slice", "slices have no profile and no trace, which need separate trials (consider: a run without slice)"),
 		wrong(l.Command != "", "load command", "slices need dyno's own load, not a command"),
 		wrong(l.Replay != "", "load replay", "slices need a load that is the same in each, which a recording is not (consider: no slice)"),
 		wrong(l.Requests > 0 || l.RequestsPerClient > 0 || l.Duration > 0 && l.Duration != whole.Load.Duration || l.Rate.Length() > 0, "load", "the load lasts as long as the slices, %v (consider: leave its requests and duration out)", whole.Load.Duration),

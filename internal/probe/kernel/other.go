@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dynolab/dyno/internal/probe"
 )
@@ -25,6 +26,7 @@ func (ControlGroup) Watch(context.Context, probe.Target) (probe.Reading, error) 
 	return probe.Reading{}, fmt.Errorf("control groups are for Linux only: %w", errors.ErrUnsupported)
 }
 
+func Clock(time.Time) int64                            { return 0 }
 func CPU(int) (float64, error)                         { return 0, errNotLinux }
 func Lookup(int) (Process, error)                      { return Process{}, errNotLinux }
 func Find(string) ([]Process, error)                   { return nil, errNotLinux }

@@ -36,6 +36,9 @@ func (v *pageView) causes() (out []block) {
 	if len(v.CPU) > 0 {
 		out = append(out, v.show(profile.CPUShares(v.CPU, v.Named, wide), true)...)
 	}
+	for _, s := range v.Slowest() {
+		out = append(out, v.show(s, true)...)
+	}
 	out = append(out, v.show(v.Attribution())...)
 	if p := v.page.Profile; p != nil {
 		c := *p

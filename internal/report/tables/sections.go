@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/places"
 	"github.com/dynolab/dyno/internal/report/profile"
+	"github.com/dynolab/dyno/internal/report/slowest"
 )
 
 // Sections are the tables of a report, in order.
@@ -38,8 +39,15 @@ func (v *View) Sections() (out []layout.Section) {
 	if len(v.CPU) > 0 {
 		out = append(out, profile.CPUShares(v.CPU, v.Named, v.Width))
 	}
-	add(v.Tail, v.Attribution)
+	add(v.Tail)
+	out = append(out, v.Slowest()...)
+	add(v.Attribution)
 	return out
+}
+
+// Slowest are the sections on slow requests.
+func (v *View) Slowest() []layout.Section {
+	return slowest.Sections(v.Settings, v.SettingName, v.Width)
 }
 
 // Lasting are the sections on what takes a while to show: memory, leaks, steadiness.

@@ -45,7 +45,8 @@ func (c *dynoProbeConn) cpuProfile(what string) error {
 }
 
 // trace sends an execution trace in parts while it is recorded, since the whole would be a part of the heap.
-// It ends after that many seconds, with the next line, or with the connection.
+// It ends after that many seconds, with the next line, or with the connection. A CPU profile runs beside it,
+// unless the service takes one itself, so that the trace has samples of what runs; its own output goes nowhere.
 func (c *dynoProbeConn) trace(seconds string) error {
 	length, err := dynoProbeStrconv.ParseFloat(seconds, 64)
 	if err != nil || !(length > 0 && length <= 86400) {
@@ -53,6 +54,9 @@ func (c *dynoProbeConn) trace(seconds string) error {
 	}
 	if err := dynoProbeTrace.Start(dynoProbeParts{c.conn}); err != nil {
 		return err
+	}
+	if dynoProbePprof.StartCPUProfile(dynoProbeNowhere{}) == nil {
+		defer dynoProbePprof.StopCPUProfile()
 	}
 	c.conn.SetReadDeadline(dynoProbeTime.Now().Add(dynoProbeTime.Duration(length * float64(dynoProbeTime.Second))))
 	_, err = c.r.Peek(1)
@@ -63,6 +67,10 @@ func (c *dynoProbeConn) trace(seconds string) error {
 	}
 	return nil
 }
+
+type dynoProbeNowhere struct{}
+
+func (dynoProbeNowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 type dynoProbeParts struct{ conn dynoProbeNet.Conn }
 

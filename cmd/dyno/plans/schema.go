@@ -1,4 +1,4 @@
-package main
+package plans
 
 import (
 	"github.com/spf13/cobra"
@@ -6,7 +6,8 @@ import (
 	"github.com/dynolab/dyno/internal/plan"
 )
 
-func newSchema() *cobra.Command {
+// NewSchema is the command dyno schema.
+func NewSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of dyno.yaml, for editors",

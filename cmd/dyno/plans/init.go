@@ -1,4 +1,5 @@
-package main
+// Package plans has the commands about the file of a plan: init and schema.
+package plans
 
 import (
 	"bytes"
@@ -15,10 +16,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Init is the plan that dyno init writes: a template of Package and Name, between << and >>.
+//
 //go:embed init.yaml
-var initPlan string
+var Init string
 
-func newInit() *cobra.Command {
+// NewInit is the command dyno init.
+func NewInit() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init [PACKAGE]",
@@ -35,7 +39,7 @@ for PACKAGE, or for the only main package below this directory.
 				return err
 			}
 			const file = "dyno.yaml"
-			if !force && exists(file) {
+			if _, err := os.Stat(file); err == nil && !force {
 				return fmt.Errorf("%s exists already (consider: --force)", file)
 			}
 			name, err := filepath.Abs(pkg)
@@ -43,7 +47,7 @@ for PACKAGE, or for the only main package below this directory.
 				return err
 			}
 			var text bytes.Buffer
-			t := template.Must(template.New(file).Delims("<<", ">>").Parse(initPlan))
+			t := template.Must(template.New(file).Delims("<<", ">>").Parse(Init))
 			if err := t.Execute(&text, map[string]string{"Package": pkg, "Name": filepath.Base(name)}); err != nil {
 				return err
 			}

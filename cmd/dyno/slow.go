@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report"
+)
+
+func newSlow() *cobra.Command {
+	var o format
+	var percentile, setting, against string
+	var serves []string
+	cmd := &cobra.Command{
+		Use:   "slow DIR",
+		Short: "Say why the slowest requests are slow, and why a percentile changed",
+		Long: `Slow reads the execution traces of dyno run --why-slow again. It says on which line the
+slowest requests spend the time that typical ones do not, and which goroutine they
+waited for; and of settings that differ, which lines changed the percentile.
+
+    dyno slow DIR
+    dyno slow DIR --p 99.9                          the slowest 0.1 %
+    dyno slow DIR --setting rev=HEAD --against rev=main`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
+			if err != nil || !(p >= 50 && p < 100) {
+				return flags.Mistakef("--p %s is no percentile to look above (want 50 to 99.99)", percentile)
+			}
+			dir, err := readNoted(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			f, err := findings.Read(dir, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("setting") {
+				f.Table.Settings = slices.DeleteFunc(f.Table.Settings, func(s findings.Setting) bool {
+					return !s.Baseline && !strings.Contains(s.Setting.String(), setting)
+				})
+			}
+			if !slices.ContainsFunc(f.Table.Settings, func(s findings.Setting) bool { return s.Slow != nil }) {
+				return errors.New("the run has no execution trace with enough requests (consider: dyno run --why-slow, or a lower --p)")
+			}
+			if o.form() == "json" {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(slowOf(f))
+			}
+			return report.Slow(cmd.OutOrStdout(), f, o.form(), lookOf(cmd.OutOrStdout()))
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&percentile, "p", "99", "requests above this `percentile` are slow")
+	fs.StringVar(&setting, "setting", "", "part of the name of the `setting`s to show (default all)")
+	fs.StringVar(&against, "against", "", "the `setting` to compare with (default the baseline)")
+	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC")
+	o.flags(fs, "format: text, json or markdown", "text", "json", "markdown")
+	return cmd
+}
+
+// slowOf are the parts of summary.json about slow requests, by setting.
+func slowOf(f *findings.Findings) map[string]any {
+	out := map[string]any{}
+	for _, s := range f.Table.Settings {
+		out[s.Setting.Label()] = map[string]any{"why-slow": s.Slow, "why-moved": s.SlowMoved}
+	}
+	return out
+}

@@ -1,0 +1,241 @@
+//go:build linux
+
+// Slow holds what dyno says of slow requests against services whose cause is planted, and which measure it
+// themselves: is the right line on top, and is its share right?
+//
+//	go run ./slow                    twenty-two services, some ten minutes
+//	go run ./slow -only mutex,pool   some of them
+//	go run ./slow -check             exit status 1 if a goal was missed
+//
+// Nothing of dyno is imported, so that no mistake is made twice.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/eval/internal/program"
+)
+
+const programName = "eval/slow"
+
+type options struct {
+	only, dyno, keep string
+	check            bool
+	length           time.Duration
+	factor           float64
+}
+
+// A planted cause: what the first line has to say, and the rate at which it is looked for.
+type planted struct {
+	name string
+	rate int
+	part string // or several, divided by |
+	site string // function of the line; of its culprit after <-
+	env  string
+}
+
+var all = []planted{
+	{"mutex", 800, "sync", "(*cache).get<-(*cache).compact", ""},
+	{"mutexbusy", 600, "sync|runnable", "(*cache).get<-(*cache).rebuild", ""},
+	{"pool", 900, "channel", "enqueue<-work", ""},
+	{"slowdep", 500, "channel|network", "ask", ""},
+	{"json", 300, "running", "renderAll", ""},
+	{"convoy", 2200, "sync|runnable", "convoy", ""},
+	{"stampede", 800, "sleep|sync", "(*single).load|(*single).get", ""},
+	{"fanout", 400, "sync", "slowestOfEight<-shard", ""},
+	{"fsync", 200, "syscall|running", "syncFile", ""},
+	{"hog", 400, "runnable|arriving", "<-hog|burn", ""},
+	{"gc", 150, "gc-assist|runnable", "", "GOGC=20"},
+	{"rwmutex", 800, "sync", "(*lookup).read<-(*lookup).replace", ""},
+	{"logchan", 800, "channel", "logLine<-writeOut", ""},
+	{"sqlpool", 900, "channel|sync", "query<-answer", ""},
+	{"transport", 300, "channel|sync", "ask", ""},
+	{"errgroup", 300, "channel", "limitedGroup<-part", ""},
+	{"timer", 400, "sleep", "backOff", ""},
+	{"syscall", 400, "syscall", "blockInKernel", ""},
+	{"dns", 300, "network|channel", "lookUp", ""},
+	{"finalizer", 200, "channel", "take", ""},
+	{"pages", 300, "running|syscall", "touchPages", ""},
+	{"cond", 800, "sync", "(*barrier).pass<-(*barrier).closeFor", ""},
+}
+
+func main() {
+	o := options{}
+	flag.StringVar(&o.only, "only", "", "`names` of services, with commas between")
+	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
+	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
+	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
+	flag.DurationVar(&o.length, "d", 4*time.Second, "`length` of each trace")
+	flag.Float64Var(&o.factor, "rate", 1, "`factor` of the rates")
+	flag.Parse()
+	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	program.Main(programName, func(ctx context.Context) error { return measure(ctx, o) })
+}
+
+func measure(ctx context.Context, o options) error {
+	p, err := program.NewPlace(ctx, programName, o.keep, o.dyno)
+	defer os.RemoveAll(p.Temp)
+	if err != nil {
+		return err
+	}
+	fmt.Println(program.Machine())
+	fmt.Printf("%-10s %6s  %18s  %5s  %s\n", "service", "rate", "planted, ms", "said", "first line")
+	goals := program.Goals{W: os.Stdout, Width: 60}
+	right, near, known, of := 0, 0, 0, 0
+	for _, c := range all {
+		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), c.name) {
+			continue
+		}
+		of++
+		r, err := one(ctx, p, o, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		truth := "not known"
+		if r.truth.Planted > 0.1*r.truth.Excess {
+			share := r.truth.Planted / r.truth.Excess
+			truth = fmt.Sprintf("%.2f of %.2f %3.0f%%", r.truth.Planted, r.truth.Excess, 100*share)
+			known++
+			if math.Abs(share-r.share) <= 0.05 {
+				near++
+			}
+		}
+		mark := "wrong"
+		if r.right {
+			right++
+			mark = ""
+		}
+		fmt.Printf("%-10s %6.0f  %18s  %4.0f%%  %s %s\n", c.name, float64(c.rate)*o.factor, truth, 100*r.share, r.said, mark)
+	}
+	goals.Judge(fmt.Sprintf("the right line is on top in %d of %d", of*9/10, of), strconv.Itoa(right), right >= of*9/10)
+	goals.Judge("its share is within 5 points of what the handlers measured", fmt.Sprintf("%d of %d", near, known), near == known)
+	return goals.Conclude(o.check)
+}
+
+type found struct {
+	truth struct{ Requests, Excess, Planted float64 }
+	said  string
+	share float64 // of lines that are the planted cause, of the excess that a handler can see
+	right bool
+}
+
+type site struct {
+	Func string
+	Line int
+}
+
+func (s *site) String() string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", strings.TrimPrefix(s.Func, "main."), s.Line)
+}
+
+type line struct {
+	Part   string
+	Site   *site
+	Excess struct{ Mean float64 } `json:"excess-sec"`
+	By     []struct {
+		Part string
+		Site *site
+	}
+}
+
+// is reports whether a line is the planted cause.
+func (l *line) is(c planted) bool {
+	fn, by, hasBy := strings.Cut(c.site, "<-")
+	if !slices.Contains(strings.Split(c.part, "|"), l.Part) {
+		return false
+	}
+	if fn != "" && !slices.ContainsFunc(strings.Split(fn, "|"), func(f string) bool { return strings.HasPrefix(l.Site.String(), f) }) {
+		return false
+	}
+	return !hasBy || len(l.By) > 0 && slices.ContainsFunc(strings.Split(by, "|"), func(f string) bool { return strings.HasPrefix(l.By[0].Site.String(), f) })
+}
+
+// one measures one service, in one launch.
+func one(ctx context.Context, p program.Place, o options, c planted) (r found, err error) {
+	out := filepath.Join(p.Dir, c.name)
+	args := []string{
+		"run", "./slow/service", "--rate", fmt.Sprint(float64(c.rate)*o.factor, "/s"), "-d", o.length.String(), "-w", "0s", "--repeat", "1",
+		"--why-slow", "--json", "--out", out,
+	}
+	if c.env != "" {
+		args = append(args, "--env", c.env)
+	}
+	args = append(args, "--", "-case", c.name, "-addr", "{{.Addr}}")
+	cmd := exec.CommandContext(ctx, p.Dyno, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	data, err := cmd.Output()
+	if err != nil {
+		return r, fmt.Errorf("%w: %s", err, program.LastLine(stderr.String()))
+	}
+	var s struct {
+		Settings []struct {
+			Why *struct {
+				Trials []struct{ Trial int }
+				Excess struct{ Mean float64 } `json:"excess-sec"`
+				Lines  []line
+			} `json:"why-slow"`
+		}
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return r, err
+	}
+	if len(s.Settings) == 0 || s.Settings[0].Why == nil || len(s.Settings[0].Why.Lines) == 0 {
+		return r, fmt.Errorf("dyno says nothing of slow requests")
+	}
+	w := s.Settings[0].Why
+	top := w.Lines[0]
+	r.right = top.is(c)
+	r.said = fmt.Sprintf("%.0f%% %s %s", 100*top.Excess.Mean/w.Excess.Mean, top.Part, top.Site)
+	if len(top.By) > 0 {
+		r.said += fmt.Sprintf(" <- %s %s", top.By[0].Part, top.By[0].Site)
+	}
+	seen := w.Excess.Mean // by the handler, which does not run before its goroutine woke; hogs are before that
+	for _, l := range w.Lines {
+		if l.Part == "arriving" {
+			seen -= l.Excess.Mean
+		}
+	}
+	for _, l := range w.Lines {
+		if l.is(c) {
+			r.share += l.Excess.Mean / seen
+		}
+	}
+	for _, t := range w.Trials {
+		text, err := os.ReadFile(filepath.Join(out, "trials", fmt.Sprintf("%04d", t.Trial), "stdout.log"))
+		if err != nil {
+			return r, err
+		}
+		_, rest, ok := strings.Cut(string(text), "truth ")
+		if !ok {
+			return r, fmt.Errorf("trial %d: the service says no truth", t.Trial)
+		}
+		var one struct{ Requests, Excess, Planted float64 }
+		if err := json.Unmarshal([]byte(rest), &one); err != nil {
+			return r, err
+		}
+		n := float64(len(w.Trials))
+		r.truth.Excess += one.Excess / n
+		r.truth.Planted += one.Planted / n
+		r.truth.Requests += one.Requests / n
+	}
+	return r, nil
+}

@@ -1,0 +1,60 @@
+package findings
+
+import (
+	"io"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/slow"
+)
+
+// whySlow reads the execution traces and the requests of trials ForTrace into the table: why the requests above a
+// quantile are slow, and why it differs from the baseline's. A trace that cannot be read is a doubt of attribute.
+func (f *Findings) whySlow(quantile float64, serves []string) {
+	t := f.Table
+	trials := map[string][]*slow.Trial{}
+	for _, r := range f.Results {
+		if r.Trial.For != dyno.ForTrace || r.Err != "" {
+			continue
+		}
+		w, err := f.slowTrial(r, quantile, serves)
+		if err != nil || w == nil {
+			continue
+		}
+		setting := r.Trial.Setting.String()
+		trials[setting] = append(trials[setting], w)
+	}
+	for i := range t.Settings {
+		s := &t.Settings[i]
+		s.Slow = slow.Explain(s.Setting.String(), trials[s.Setting.String()])
+		if base := &t.Settings[0]; i > 0 {
+			s.SlowMoved = slow.Compare(base.Slow, s.Slow)
+		}
+	}
+}
+
+// slowTrial reads one trial. It is nil if the trace has too few requests.
+func (f *Findings) slowTrial(r *dyno.Result, quantile float64, serves []string) (*slow.Trial, error) {
+	trace, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*slow.Trace, error) {
+		return slow.Read(trace, serves...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var sent []slow.Request
+	if r.Clock != 0 {
+		for q, err := range f.Dir.Requests(r.Trial.N) {
+			if err != nil { // none were kept: what the service saw is enough
+				sent = nil
+				break
+			}
+			if !q.Failed {
+				sent = append(sent, slow.Request{Client: q.Client, Due: r.Clock + int64(q.Due), Sent: r.Clock + int64(q.Sent), Done: r.Clock + int64(q.Done)})
+			}
+		}
+	}
+	t := trace.Of(sent, quantile)
+	if t != nil {
+		t.N, t.Block = r.Trial.N, r.Trial.Block
+	}
+	return t, nil
+}

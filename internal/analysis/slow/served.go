@@ -1,0 +1,189 @@
+package slow
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+)
+
+// A Request is one that a client sent, in ns of the trace's clock.
+type Request struct {
+	Client          int
+	Due, Sent, Done int64
+}
+
+// served is a request as the service saw it.
+type served struct {
+	goroutine   int32
+	woken       int64 // its goroutine became runnable, or was made
+	wrote, done int64 // the last write of its answer began, ended; the goroutine's end where no write was seen
+}
+
+// served lists the requests that began and ended in the trace, in the order of their begins.
+func (t *Trace) served() (all []served) {
+	for n, g := range t.goroutines {
+		switch {
+		case g.serves:
+			all = t.connection(all, int32(n), g)
+		case g.handles && g.born && g.dead && len(g.life) > 0:
+			end := g.life[len(g.life)-1].end
+			all = append(all, served{int32(n), g.begin, end, end})
+		}
+	}
+	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	return all
+}
+
+// connection adds the requests of one HTTP/1 connection. One begins with the end of an idle wait, or with the read
+// after an answer, if the next was there already.
+func (t *Trace) connection(all []served, n int32, g *goroutine) []served {
+	r := served{goroutine: n}
+	if g.born {
+		r.woken = g.begin
+	}
+	for i := range g.life {
+		s := &g.life[i]
+		switch k := &t.stacks[s.stack]; {
+		case s.idle, s.part == exectrace.Syscall && k.serves && k.reads && !k.inHandler && r.done != 0:
+			if r.woken != 0 && r.done != 0 {
+				all = append(all, r)
+			}
+			r = served{goroutine: n, woken: s.end}
+		case s.part == exectrace.Syscall && k.serves && k.writes:
+			r.wrote, r.done = g.from(i), s.end
+		}
+	}
+	return all
+}
+
+// slack is by how much the clocks of client and trace may differ, in ns. On one machine both read the same
+// clock, but not at the same instant as what they time.
+const slack = 20_000
+
+// match finds for each request, sorted by sent, which of the served it is; none where it is not known. A goroutine
+// serves one client at a time: it is the client whose requests contain those of the goroutine, and closely. A service
+// that asks another in its own process has requests within requests, so the closest are given first; what two
+// clients may have sent is nobody's.
+func match(rs []Request, all []served) []int32 {
+	of := make([]int32, len(rs))
+	for i := range of {
+		of[i] = none
+	}
+	if len(rs) == 0 {
+		return of
+	}
+	m := matcher{rs: rs, all: all, clients: map[int][]int32{}, of: of}
+	for i := range rs {
+		m.clients[rs[i].Client] = append(m.clients[rs[i].Client], int32(i))
+	}
+	byGoroutine := map[int32][]int32{}
+	for i := range all {
+		if all[i].woken < rs[0].Sent-slack || all[i].woken > rs[len(rs)-1].Done { // of no request that is known
+			continue
+		}
+		byGoroutine[all[i].goroutine] = append(byGoroutine[all[i].goroutine], int32(i))
+	}
+	gaps := map[int32]int64{}
+	for g, mine := range byGoroutine {
+		gaps[g] = m.gap(mine)
+	}
+	left := slices.SortedFunc(maps.Keys(byGoroutine), func(a, b int32) int {
+		few := func(g int32) int { return min(len(byGoroutine[g]), enough) }
+		return cmp.Or(few(b)-few(a), cmp.Compare(gaps[a], gaps[b]), cmp.Compare(a, b))
+	})
+	for before := -1; len(left) != before; { // a client that is taken may leave another goroutine with one
+		before = len(left)
+		left = slices.DeleteFunc(left, func(g int32) bool { return m.assign(byGoroutine[g]) })
+	}
+	return of
+}
+
+// enough requests tell whose a goroutine is.
+const enough = 8
+
+type matcher struct {
+	rs      []Request
+	all     []served
+	clients map[int][]int32 // requests of those that have no goroutine yet
+	of      []int32
+}
+
+// A candidate is a client whose requests contain some of a goroutine's.
+type candidate struct {
+	client, votes int
+	gap           int64 // that is left around them, together
+}
+
+// candidates are the clients whose requests contain the most of a goroutine's.
+func (m *matcher) candidates(mine []int32) []candidate {
+	left := make([]candidate, 0, len(m.clients))
+	for c := range m.clients {
+		left = append(left, candidate{client: c})
+	}
+	for i, n := range mine {
+		for k := range left {
+			if r := m.contains(m.clients[left[k].client], n); r != none {
+				left[k].votes++
+				left[k].gap += m.all[n].woken - m.rs[r].Sent + m.rs[r].Done - m.all[n].wrote
+			}
+		}
+		if seen := i + 1; seen >= 4 {
+			left = slices.DeleteFunc(left, func(c candidate) bool { return c.votes < seen*3/4 })
+		}
+		if len(left) == 1 && i > 16 {
+			break
+		}
+	}
+	greatest := 1
+	for _, c := range left {
+		greatest = max(greatest, c.votes)
+	}
+	return slices.DeleteFunc(left, func(c candidate) bool { return c.votes < greatest })
+}
+
+// gap is the least mean gap around a goroutine's requests.
+func (m *matcher) gap(mine []int32) int64 {
+	least := int64(math.MaxInt64)
+	for _, c := range m.candidates(mine) {
+		least = min(least, c.gap/int64(c.votes))
+	}
+	return least
+}
+
+// assign finds the client of one goroutine's requests: the only one whose requests contain most of them, or, of
+// several, the only one with as many requests.
+func (m *matcher) assign(mine []int32) bool {
+	left := m.candidates(mine)
+	if len(left) > 1 {
+		left = slices.DeleteFunc(left, func(c candidate) bool { return len(m.clients[c.client]) != len(mine) })
+	}
+	if len(left) != 1 {
+		return false
+	}
+	client := left[0].client
+	for _, n := range mine {
+		if r := m.contains(m.clients[client], n); r != none {
+			m.of[r] = n
+		}
+	}
+	// A client that connects anew has another goroutine for the rest of its requests.
+	m.clients[client] = slices.DeleteFunc(m.clients[client], func(r int32) bool { return m.of[r] != none })
+	if len(m.clients[client]) == 0 {
+		delete(m.clients, client)
+	}
+	return true
+}
+
+// contains returns the request of a client that a served one may be.
+func (m *matcher) contains(list []int32, n int32) int32 {
+	s := &m.all[n]
+	k := sort.Search(len(list), func(k int) bool { return m.rs[list[k]].Sent > s.woken+slack }) - 1
+	if k >= 0 && m.rs[list[k]].Done >= s.wrote-slack {
+		return list[k]
+	}
+	return none
+}

@@ -1,0 +1,317 @@
+package slow
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+	"golang.org/x/exp/trace"
+)
+
+// A world is a trace that is written by hand. Times are in ms.
+type world struct {
+	*Trace
+	bySite map[string]int32
+}
+
+func newWorld() *world {
+	return &world{
+		Trace:  &Trace{End: 1e12, stacks: make([]stack, 1), sites: make([]Site, 1), running: map[trace.ProcID][]running{0: nil}},
+		bySite: map[string]int32{},
+	}
+}
+
+// at is a stack whose line of the subject's own is in a function.
+func (w *world) at(fn string) int32 {
+	n, ok := w.bySite[fn]
+	if !ok {
+		w.sites = append(w.sites, Site{Func: fn, File: "main.go", Line: 10 + len(w.sites)})
+		w.stacks = append(w.stacks, stack{own: int32(len(w.sites) - 1)})
+		n = int32(len(w.stacks) - 1)
+		w.bySite[fn] = n
+	}
+	return n
+}
+
+func (w *world) goroutine(begin float64) int32 {
+	w.goroutines = append(w.goroutines, &goroutine{creator: none, begin: int64(begin * 1e6)})
+	return int32(len(w.goroutines) - 1)
+}
+
+// does appends a stretch to a goroutine.
+func (w *world) does(g int32, end float64, part Part, fn string) *stretch {
+	s := stretch{end: int64(end * 1e6), part: part, waker: none}
+	if fn != "" {
+		s.stack = w.at(fn)
+	}
+	life := &w.goroutines[g].life
+	*life = append(*life, s)
+	return &(*life)[len(*life)-1]
+}
+
+func (w *world) spent(g int32, from, to float64) cost {
+	c := cost{}
+	w.spend(c, g, int64(from*1e6), int64(to*1e6))
+	return c
+}
+
+// total is the time of a part by culprits with a function and a part, in ms.
+func (c cost) total(part Part, fn string, byPart Part, by string) (ms float64) {
+	for k, ns := range c {
+		if k.Part == part && k.Site.Func == fn && k.By.Part == byPart && k.By.Site.Func == by {
+			ms += ns / 1e6
+		}
+	}
+	return ms
+}
+
+func (c cost) all() (ms float64) {
+	for _, ns := range c {
+		ms += ns / 1e6
+	}
+	return ms
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+
+// A goroutine that sleeps under a lock holds up the one that waits for it.
+func TestHolderSleeps(t *testing.T) {
+	w := newWorld()
+	request, holder := w.goroutine(0), w.goroutine(0)
+	w.does(request, 1, exectrace.Running, "")
+	wait := w.does(request, 6, exectrace.Locking, "get")
+	w.does(holder, 5.5, exectrace.Sleeping, "compact")
+	w.does(holder, 7, exectrace.Running, "compact")
+	wait.waker, wait.wstack = holder, w.at("unlock")
+	w.does(request, 8, exectrace.Running, "")
+	c := w.spent(request, 0, 8)
+	if got := c.total(exectrace.Locking, "get", exectrace.Sleeping, "compact"); !near(got, 4.5) {
+		t.Errorf("behind the sleep: %v ms of %v, want 4.5", got, c)
+	}
+	if got := c.total(exectrace.Locking, "get", exectrace.Running, "unlock"); !near(got, 0.5) {
+		t.Errorf("behind the unlock: %v ms of %v, want 0.5", got, c)
+	}
+	if got := c.all(); !near(got, 8) {
+		t.Errorf("the parts add up to %v ms, want 8", got)
+	}
+}
+
+// In a convoy the last waker held the lock for a moment only; those before it count, too.
+func TestConvoy(t *testing.T) {
+	w := newWorld()
+	last := w.goroutine(0)
+	first, second := w.goroutine(0), w.goroutine(0)
+	w.does(first, 3, exectrace.Running, "critical")
+	wait := w.does(second, 3, exectrace.Locking, "critical")
+	wait.waker, wait.wstack = first, w.at("critical")
+	w.does(second, 5, exectrace.Running, "critical")
+	own := w.does(last, 5, exectrace.Locking, "critical")
+	own.waker, own.wstack = second, w.at("critical")
+	w.does(last, 6, exectrace.Running, "critical")
+	c := w.spent(last, 1, 6)
+	if got := c.total(exectrace.Locking, "critical", exectrace.Running, "critical"); !near(got, 4) {
+		t.Errorf("behind others at the line: %v ms of %v, want 4", got, c)
+	}
+}
+
+// A wait that a timer ends has no culprit.
+func TestTimer(t *testing.T) {
+	w := newWorld()
+	g := w.goroutine(0)
+	w.does(g, 5, exectrace.Sleeping, "backOff")
+	if c := w.spent(g, 0, 5); len(c) != 1 || !near(c.total(exectrace.Sleeping, "backOff", 0, ""), 5) {
+		t.Errorf("%v", c)
+	}
+}
+
+// Wakers that wake each other do not hold up the walk for ever.
+func TestCircle(t *testing.T) {
+	w := newWorld()
+	a, b := w.goroutine(0), w.goroutine(0)
+	x := w.does(a, 5, exectrace.Channels, "a")
+	x.waker = b
+	y := w.does(b, 5, exectrace.Channels, "b")
+	y.waker = a
+	if got := w.spent(a, 0, 5).all(); !near(got, 5) {
+		t.Errorf("the parts add up to %v ms", got)
+	}
+}
+
+// Time without a P goes to what the Ps ran, and to nobody where one was free.
+func TestBehind(t *testing.T) {
+	w := newWorld()
+	w.sites = append(w.sites, Site{Func: "main.hog"})
+	g, hog, other := w.goroutine(0), w.goroutine(0), w.goroutine(0)
+	w.goroutines[hog].root = int32(len(w.sites) - 1)
+	w.goroutines[other].serves = true
+	w.does(g, 4, exectrace.Runnable, "")
+	w.running[0] = []running{{0, 4e6, hog, 0, exectrace.Running}}
+	w.running[1] = []running{{1e6, 2e6, other, 0, exectrace.Assisting}}
+	c := w.spent(g, 0, 4)
+	idle, others := 0.0, 0.0
+	for k, ns := range c {
+		switch {
+		case k.By.Idle:
+			idle += ns / 1e6
+		case k.By.Other && k.By.Part == exectrace.Assisting:
+			others += ns / 1e6
+		}
+	}
+	if hogged := c.total(exectrace.Runnable, "", exectrace.Running, "main.hog"); !near(hogged, 2) || !near(others, 0.5) || !near(idle, 1.5) {
+		t.Errorf("behind the hog %v, others %v, nobody %v ms; want 2, 0.5, 1.5", hogged, others, idle)
+	}
+}
+
+// Running is shared out by the samples of a request, also where a stretch has none.
+func TestSamples(t *testing.T) {
+	w := newWorld()
+	g := w.goroutine(0)
+	w.does(g, 2, exectrace.Running, "")
+	w.does(g, 3, exectrace.Sleeping, "x")
+	w.does(g, 9, exectrace.Running, "")
+	w.goroutines[g].samples = []sample{{4e6, w.at("render")}, {5e6, w.at("render")}, {6e6, w.at("write")}}
+	c := w.spent(g, 0, 9)
+	if a, b := c.total(exectrace.Running, "render", 0, ""), c.total(exectrace.Running, "write", 0, ""); !near(a, 8*2./3) || !near(b, 8/3.) {
+		t.Errorf("render %v, write %v ms of %v", a, b, c)
+	}
+}
+
+// The requests of connections are found by time alone, also where many are under way at once.
+func TestMatch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var rs []Request
+	var all []served
+	truth := map[int64]int{} // client by woken
+	for client := range 50 {
+		at := rng.Int64N(1e7)
+		for range 20 + rng.IntN(20) {
+			took := 100_000 + rng.Int64N(5e6)
+			rs = append(rs, Request{client, at, at, at + took})
+			s := served{int32(1000 + client), at + 30_000 + rng.Int64N(30_000), at + took - 40_000, at + took - 30_000}
+			truth[s.woken] = client
+			all = append(all, s)
+			at += took + rng.Int64N(3e7)
+		}
+	}
+	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
+	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	found := 0
+	for i, n := range match(rs, all) {
+		if n == none {
+			continue
+		}
+		if found++; truth[all[n].woken] != rs[i].Client {
+			t.Errorf("a request of client %d is held for one of client %d", rs[i].Client, truth[all[n].woken])
+		}
+	}
+	if found < len(rs)*99/100 {
+		t.Errorf("%d of %d requests found", found, len(rs))
+	}
+}
+
+// A service that asks another one in its own process has requests within requests.
+func TestMatchWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var rs []Request
+	var all []served
+	at := int64(0)
+	for range 200 {
+		took := 1_000_000 + rng.Int64N(1e6)
+		rs = append(rs, Request{0, at, at, at + took})
+		all = append(all, served{1, at + 50_000, at + took - 60_000, at + took - 50_000}, served{2, at + 150_000, at + took - 160_000, at + took - 150_000})
+		at += took + 100_000
+	}
+	for i, n := range match(rs, all) {
+		if n == none || all[n].goroutine != 1 {
+			t.Fatalf("request %d is %d", i, n)
+		}
+	}
+}
+
+// Requests that nothing tells apart are nobody's.
+func TestMatchAlike(t *testing.T) {
+	rs := []Request{{0, 0, 0, 1e6}, {1, 0, 0, 1e6}}
+	all := []served{{1, 50_000, 8e5, 9e5}, {2, 50_000, 8e5, 9e5}}
+	for _, n := range match(rs, all) {
+		if n != none {
+			t.Errorf("matched with %d", n)
+		}
+	}
+}
+
+// trials of a setting whose requests near p99 spend so much on each part, with noise.
+func trials(rng *rand.Rand, blocks int, ms map[Key]float64) (ts []*Trial) {
+	for b := range blocks {
+		t := &Trial{N: b + 1, Block: b + 1, Quantile: P99, Matched: true, Band: Group{N: 100, Cost: map[Key]float64{}, Sampling: map[Key]float64{}}}
+		day := 1 + 0.05*rng.NormFloat64()
+		for _, k := range sortedKeys(ms) {
+			x := ms[k] / 1e3 * day * (1 + 0.05*rng.NormFloat64())
+			t.Band.Cost[k] = x
+			t.Band.Sampling[k] = 0.02 * 0.02 * x * x
+			t.Band.Mean += x
+		}
+		t.At = t.Band.Mean
+		t.Slow, t.Typical = t.Band, Group{N: 100}
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+func sortedKeys(ms map[Key]float64) (ks []Key) {
+	for k := range ms {
+		ks = append(ks, k)
+	}
+	slices.SortFunc(ks, func(a, b Key) int { return compareSites(a.Site, b.Site) })
+	return ks
+}
+
+func parts(n int) map[Key]float64 {
+	ms := map[Key]float64{}
+	for i := range n {
+		ms[Key{Part: exectrace.Locking, Site: Site{Func: string(rune('a' + i)), File: "f.go", Line: i}}] = 0.3
+	}
+	return ms
+}
+
+// The line that grew is named, and no other; of equals none is.
+func TestCompare(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const runs = 400
+	false1, found, wrong := 0, 0, 0
+	grown := Key{Part: exectrace.Locking, Site: Site{Func: "c", File: "f.go", Line: 2}}
+	for range runs {
+		base := Explain("base", trials(rng, 6, parts(12)))
+		if slices.ContainsFunc(Compare(base, Explain("same", trials(rng, 6, parts(12)))).Moves, func(m Move) bool { return m.Sure }) {
+			false1++
+		}
+		ms := parts(12)
+		ms[grown] = 0.6 // +8 % of p99
+		c := Compare(base, Explain("other", trials(rng, 6, ms)))
+		for _, m := range c.Moves {
+			if m.Sure && m.Func == "c" {
+				found++
+			} else if m.Sure {
+				wrong++
+			}
+		}
+	}
+	t.Logf("%d runs: %d of equals with a line, %d found, %d wrong lines", runs, false1, found, wrong)
+	if false1 > runs*5/100 || found < runs*9/10 || wrong > runs*5/100 {
+		t.Errorf("%d runs: %d of equals with a line, %d found, %d wrong lines", runs, false1, found, wrong)
+	}
+}
+
+// Those who wait for one that does the work are at its line.
+func TestJoin(t *testing.T) {
+	load := Site{Func: "load", File: "f.go", Line: 7}
+	ts := []*Trial{{Quantile: P99, Typical: Group{N: 1}, Slow: Group{N: 1, Mean: 0.006, Cost: map[Key]float64{
+		{Part: exectrace.Sleeping, Site: load}: 0.003,
+		{Part: exectrace.Locking, Site: Site{Func: "get", File: "f.go", Line: 9}, By: Culprit{Part: exectrace.Sleeping, Site: load}}: 0.003,
+	}}}}
+	w := Explain("", ts)
+	if len(w.Lines) != 1 || w.Lines[0].Site != load || !near(w.Lines[0].Excess.Mean, 0.006) || len(w.Lines[0].Joined) != 1 {
+		t.Errorf("%+v", w.Lines)
+	}
+}

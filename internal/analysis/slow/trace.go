@@ -1,0 +1,403 @@
+// Package slow says why the slowest requests of a service are slow: where each spent
+// its time, on which line it waited, and which goroutine it waited for.
+//
+// It reads execution traces from an io.Reader, and requests from a sequence.
+package slow
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+	"github.com/dynolab/dyno/internal/analysis/own"
+)
+
+// A Trace is what an execution trace has of goroutines: what each did, when, and what woke it.
+type Trace struct {
+	Begin, End int64 // ns of the trace's clock; on Linux that is CLOCK_MONOTONIC
+	Events     int
+	Cut        bool // it was longer than MostEvents
+	Samples    int  // of the CPU profile, 0 if none ran
+
+	goroutines []*goroutine
+	numbers    map[trace.GoID]int32 // places in goroutines
+	stacks     []stack              // 0 is none
+	sites      []Site               // 0 is none
+	running    map[trace.ProcID][]running
+}
+
+// MostEvents bounds the memory of a trace, at about 60 bytes an event: the rest is not read.
+const MostEvents = 6_000_000
+
+// A Site is a line of a function. A goroutine without a line of its own, such as one of the
+// runtime, has the name of the function that it was started with and no line.
+type Site struct {
+	Func string `json:"func"`
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// A stretch is a part of a goroutine's life in one state. It begins where the one before ends.
+type stretch struct {
+	end    int64
+	stack  int32 // of waiting and system calls: where. Of running: at its end
+	waker  int32 // its goroutine's place; none: a timer, the network or the runtime
+	wstack int32 // the waker's
+	part   exectrace.Part
+	idle   bool // waits for a request
+}
+
+const none = -1
+
+// A running stretch is what a P did.
+type running struct {
+	begin, end int64
+	goroutine  int32
+	stack      int32 // at its end
+	part       exectrace.Part
+}
+
+type sample struct {
+	at    int64
+	stack int32
+}
+
+type goroutine struct {
+	root    int32 // site of the function that it was started with
+	begin   int64 // of its first stretch
+	creator int32
+	cstack  int32 // the creator's
+	born    bool  // within the trace
+	dead    bool
+	serves  bool // a connection: a request after the other
+	handles bool // its life is one request
+	life    []stretch
+	samples []sample
+
+	// While the trace is read:
+	state   trace.GoState
+	part    exectrace.Part // of waiting
+	stack   int32
+	idle    bool
+	since   int64
+	proc    trace.ProcID
+	assists bool
+	sweeps  bool
+	stops   bool
+}
+
+// A stack is what is known of one.
+type stack struct {
+	own             int32 // site of the innermost frame of the subject's own, else of another module's, or 0
+	other           int32 // of another module's
+	root            int32 // site of its outermost function, without a line
+	serves, handles bool
+	inHandler       bool
+	reads, writes   bool
+	complete        bool // it is not cut
+	serves2         bool // an HTTP/2 connection, whose requests have goroutines of their own
+}
+
+type reader struct {
+	*Trace
+	module   string // in the module cache that package main is in
+	prefixes []string
+	of       map[trace.Stack]int32 // of this generation
+	byText   map[string]int32
+	bySite   map[Site]int32
+	now      int64
+}
+
+// Read reads an execution trace of Go 1.22 or later. The subject's own code is that of package
+// main and of its module. A goroutine whose function begins with one of the prefixes is a request,
+// as are the handlers of net/http and grpc-go.
+func Read(r io.Reader, prefixes ...string) (*Trace, error) {
+	events, err := trace.NewReader(bufio.NewReaderSize(r, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read execution trace: %w", err)
+	}
+	t := &Trace{
+		numbers: map[trace.GoID]int32{}, stacks: make([]stack, 1), sites: make([]Site, 1),
+		running: map[trace.ProcID][]running{},
+	}
+	w := reader{Trace: t, prefixes: prefixes, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}}
+	for {
+		e, err := events.ReadEvent()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read execution trace: %w", err)
+		}
+		if t.Events++; t.Events > MostEvents {
+			t.Cut = true
+			break
+		}
+		w.now = int64(e.Time())
+		if t.Begin == 0 {
+			t.Begin = w.now
+		}
+		t.End = max(t.End, w.now)
+		w.event(&e)
+	}
+	for n, g := range t.goroutines {
+		w.pass(int32(n), g)
+	}
+	for _, runs := range t.running {
+		slices.SortFunc(runs, func(a, b running) int { return int(a.begin - b.begin) })
+	}
+	return t, nil
+}
+
+// Length is how long the trace is.
+func (t *Trace) Length() time.Duration { return time.Duration(t.End - t.Begin) }
+
+func (w *reader) event(e *trace.Event) {
+	switch e.Kind() {
+	case trace.EventSync:
+		clear(w.of) // stacks are of a generation
+	case trace.EventStateTransition:
+		if s := e.StateTransition(); s.Resource.Kind == trace.ResourceGoroutine {
+			w.transition(e, &s)
+		}
+	case trace.EventRangeBegin, trace.EventRangeActive:
+		w.span(e, true)
+	case trace.EventRangeEnd:
+		w.span(e, false)
+	case trace.EventStackSample:
+		w.Samples++
+		if id := e.Goroutine(); id != trace.NoGoroutine {
+			_, g := w.goroutine(id)
+			g.samples = append(g.samples, sample{w.now, w.stack(e.Stack())})
+		}
+	}
+}
+
+func (w *reader) goroutine(id trace.GoID) (int32, *goroutine) {
+	n, ok := w.numbers[id]
+	if !ok {
+		n = int32(len(w.goroutines))
+		w.numbers[id] = n
+		w.goroutines = append(w.goroutines, &goroutine{creator: none, since: w.now, begin: w.now})
+	}
+	return n, w.goroutines[n]
+}
+
+func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
+	n, g := w.goroutine(s.Resource.Goroutine())
+	from, to := s.Goroutine()
+	at := w.stack(s.Stack)
+	facts := &w.stacks[at]
+	waker, wstack := int32(none), int32(0)
+	if id := e.Goroutine(); id != trace.NoGoroutine && id != s.Resource.Goroutine() {
+		waker, _ = w.goroutine(id)
+		wstack = w.stack(e.Stack())
+	}
+	if from == trace.GoRunning {
+		g.stack = at
+	}
+	w.pass(n, g)
+	if len(g.life) > 0 && from == trace.GoWaiting {
+		last := &g.life[len(g.life)-1]
+		last.waker, last.wstack = waker, wstack
+	}
+	if facts.serves && !facts.serves2 {
+		g.serves = true
+	}
+	switch {
+	case from == trace.GoNotExist:
+		g.born, g.begin, g.root, g.creator, g.cstack = true, w.now, facts.root, waker, wstack
+		g.handles = facts.handles
+	case g.root == 0 && facts.complete:
+		g.root = facts.root
+		g.handles = g.handles || facts.handles
+	}
+	g.state, g.stack = to, at
+	switch to {
+	case trace.GoRunning:
+		g.proc, g.stack = e.Proc(), 0
+	case trace.GoRunnable:
+		g.stack = 0
+	case trace.GoWaiting:
+		g.part = exectrace.WaitsFor(s.Reason)
+		g.idle = facts.serves && facts.reads && !facts.inHandler || at == 0 && from == trace.GoUndetermined
+	case trace.GoNotExist:
+		g.dead = true
+	}
+}
+
+func (w *reader) span(e *trace.Event, begins bool) {
+	r := e.Range()
+	id := e.Goroutine()
+	if r.Scope.Kind == trace.ResourceGoroutine {
+		id = r.Scope.Goroutine()
+	}
+	if id == trace.NoGoroutine {
+		return
+	}
+	n, g := w.goroutine(id)
+	flag := &g.stops
+	switch {
+	case r.Name == "GC mark assist":
+		flag = &g.assists
+	case r.Name == "GC incremental sweep":
+		flag = &g.sweeps
+	case !strings.HasPrefix(r.Name, "stop-the-world"):
+		return
+	}
+	if g.state == trace.GoRunning {
+		g.stack = w.stack(e.Stack())
+	}
+	w.pass(n, g)
+	*flag = begins
+	if g.state == trace.GoRunning {
+		g.stack = 0
+	}
+}
+
+// pass ends a goroutine's stretch and begins the next.
+func (w *reader) pass(n int32, g *goroutine) {
+	from := g.since
+	g.since = w.now
+	if w.now <= from || g.dead || g.state == trace.GoNotExist {
+		return
+	}
+	s := stretch{end: w.now, stack: g.stack, waker: none}
+	switch g.state {
+	case trace.GoRunning:
+		switch {
+		case g.stops:
+			s.part = exectrace.Stopped
+		case g.assists:
+			s.part = exectrace.Assisting
+		case g.sweeps:
+			s.part = exectrace.Sweeping
+		default:
+			s.part = exectrace.Running
+		}
+		if g.proc != trace.NoProc {
+			w.running[g.proc] = append(w.running[g.proc], running{from, w.now, n, s.stack, s.part})
+		}
+	case trace.GoRunnable:
+		s.part = exectrace.Runnable
+	case trace.GoSyscall:
+		s.part = exectrace.Syscall
+	case trace.GoWaiting:
+		s.part, s.idle = g.part, g.idle
+	default:
+		s.part, s.idle = exectrace.Otherwise, true
+	}
+	if len(g.life) == 0 {
+		g.begin = from
+	}
+	g.life = append(g.life, s)
+}
+
+// at returns the place of the stretch that a time lies in: later than its begin, not later than its end.
+func (g *goroutine) at(t int64) int {
+	i := sort.Search(len(g.life), func(i int) bool { return g.life[i].end >= t })
+	if i < len(g.life) && g.from(i) < t {
+		return i
+	}
+	return none
+}
+
+// from is when a stretch begins.
+func (g *goroutine) from(i int) int64 {
+	if i == 0 {
+		return g.begin
+	}
+	return g.life[i-1].end
+}
+
+// stack looks at a stack once.
+func (w *reader) stack(s trace.Stack) int32 {
+	if s == trace.NoStack {
+		return 0
+	}
+	if n, ok := w.of[s]; ok {
+		return n
+	}
+	var text strings.Builder
+	var k stack
+	var root trace.StackFrame
+	frames := 0
+	for f := range s.Frames() {
+		fmt.Fprintf(&text, "%s:%d\n", f.Func, f.Line)
+		frames++
+		w.frame(&k, f)
+		root = f
+	}
+	n, ok := w.byText[text.String()]
+	if !ok {
+		k.root = w.site(Site{Func: root.Func})
+		k.complete = frames < wholeStack
+		if k.own == 0 {
+			k.own = k.other
+		}
+		k.handles = handler(root.Func, w.prefixes)
+		n = int32(len(w.stacks))
+		w.byText[text.String()] = n
+		w.stacks = append(w.stacks, k)
+	}
+	w.of[s] = n
+	return n
+}
+
+// wholeStack is fewer frames than a stack has that lost its root: the runtime cuts those
+// deeper than 128.
+const wholeStack = 100
+
+// handler reports whether a goroutine that is started with a function has one request as its life.
+func handler(root string, prefixes []string) bool {
+	return strings.HasSuffix(root, "erverConn).runHandler") || // net/http.(*http2serverConn), x/net/http2.(*serverConn)
+		strings.HasPrefix(root, "google.golang.org/grpc.(*Server).serveStreams.func") ||
+		slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(root, p) })
+}
+
+func (w *reader) frame(k *stack, f trace.StackFrame) {
+	switch f.Func {
+	case "net/http.(*conn).serve":
+		k.serves = true
+	case "net/http.serverHandler.ServeHTTP":
+		k.inHandler = true
+	case "internal/poll.(*FD).Read":
+		k.reads = true
+	case "internal/poll.(*FD).Write", "internal/poll.(*FD).Writev":
+		k.writes = true
+	}
+	if strings.HasSuffix(f.Func, "erverConn).serve") {
+		k.serves2 = true
+	}
+	if strings.HasPrefix(f.Func, "main.") {
+		w.module = own.Module(f.File)
+	}
+	if strings.HasPrefix(f.Func, "main.dynoProbe") || strings.HasPrefix(f.Func, "main.(*dynoProbe") {
+		return
+	}
+	pkg := own.Package(f.Func)
+	switch {
+	case k.own == 0 && own.Is(pkg, f.File, w.module):
+		k.own = w.site(Site{f.Func, f.File, int(f.Line)})
+	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
+		k.other = w.site(Site{f.Func, f.File, int(f.Line)})
+	}
+}
+
+func (w *reader) site(s Site) int32 {
+	n, ok := w.bySite[s]
+	if !ok {
+		n = int32(len(w.sites))
+		w.sites = append(w.sites, s)
+		w.bySite[s] = n
+	}
+	return n
+}

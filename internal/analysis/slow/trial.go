@@ -1,0 +1,183 @@
+package slow
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Trial is what one trial's trace says of requests of which one in so many was slower.
+type Trial struct {
+	N, Block int
+	Quantile float64 // of the slow: 0.99
+
+	Length   time.Duration // of the trace
+	Cut      bool          // the trace is longer than what was read
+	Sent     int           // requests that the client sent and got answered in it; 0 if that is not known
+	Requests int           // of them, or of the service's own, that are in the trace as a whole
+	Matched  bool          // each was held against the client's; else times are the service's alone
+
+	// By the time that a request took in the service: from when it was sent to the end of its answer's last
+	// write, less the time in which the kernel had not woken the service though a P was free. Where the client's
+	// requests are not known, it is from when its goroutine woke.
+	Typical, Slow, Band Group
+	At                  float64 // the quantile, in seconds
+
+	Client Client
+}
+
+// P99 is the usual quantile.
+const P99 = 0.99
+
+// A Group is some of the requests: the mean of their time, in seconds, and where it went.
+type Group struct {
+	N    int
+	Mean float64
+	Cost map[Key]float64
+	// Sampling is the variance of each cost's mean that comes from how few they are.
+	Sampling map[Key]float64
+}
+
+// Client is how much of the slow requests' excess lies outside of the service, the slow by the client's latency,
+// in seconds: their means less those of the typical requests.
+type Client struct {
+	Typical, Slow float64 // latency from when they were due
+	InDyno        float64 // due, and not yet sent
+	Waking        float64 // sent, and the kernel had not yet woken the service, though a P was free
+	Service       float64 // in the service
+	Leaving       float64 // answered, and not yet received: the kernel, and dyno
+}
+
+// Excess is how much more the slow took.
+func (c *Client) Excess() float64 { return c.Slow - c.Typical }
+
+// arrived is when its goroutine woke, within the time that the client knows of.
+func (o *one) arrived() int64 { return min(max(o.woken, o.from), o.to) }
+
+// typical are the requests between these quantiles.
+const typicalFrom, typicalTo = 0.4, 0.6
+
+// mostTypical is of how many requests the typical costs are at most: a uniform part of them.
+const mostTypical = 2000
+
+// leastSlow is how many requests have to be slower than the quantile.
+const leastSlow = 5
+
+// one is a request on both clocks.
+type one struct {
+	served
+	Request  // zero if there is no client
+	from, to int64
+	waking   int64 // of it, before its goroutine woke and with a P free
+}
+
+func (o *one) took() int64 { return o.to - o.from - o.waking }
+
+// Of explains the requests of a trial, by a trace and by what the client sent, if that is known. It sorts sent.
+// It is nil if too few requests are in the trace.
+func (t *Trace) Of(sent []Request, quantile float64) *Trial {
+	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut}
+	slices.SortFunc(sent, func(a, b Request) int { return cmp.Compare(a.Sent, b.Sent) })
+	all := t.served()
+	var ones []one
+	if of := match(sent, all); len(sent) > 0 {
+		for i, n := range of {
+			if q := &sent[i]; q.Sent >= t.Begin && q.Done <= t.End {
+				r.Sent++
+				if n != none {
+					s := all[n]
+					o := one{s, *q, q.Sent, max(q.Sent, min(s.done, q.Done)), 0}
+					t.behind(s.goroutine, o.from, o.arrived(), func(by Culprit, ns float64) {
+						if by.Idle {
+							o.waking = int64(ns)
+						}
+					})
+					ones = append(ones, o)
+				}
+			}
+		}
+	}
+	r.Matched = len(ones) >= r.Sent*9/10 && len(ones) > 0
+	if !r.Matched {
+		ones = ones[:0]
+		for _, s := range all {
+			ones = append(ones, one{served: s, from: s.woken, to: s.done})
+		}
+	}
+	r.Requests = len(ones)
+	if float64(len(ones))*(1-quantile) < leastSlow {
+		return nil
+	}
+	if r.Matched {
+		r.Client = outside(ones, quantile)
+	}
+	slices.SortFunc(ones, func(a, b one) int { return int(a.took() - b.took()) })
+	part := func(from, to float64) []one {
+		n := float64(len(ones))
+		return ones[int(math.Floor(from*n)):max(int(math.Floor(from*n))+1, int(math.Ceil(to*n)))]
+	}
+	r.At = float64(part(quantile, quantile)[0].took()) / 1e9
+	r.Slow = t.group(part(quantile, 1), r.Matched)
+	half := math.Min((1-quantile)/2, 0.025)
+	r.Band = t.group(part(quantile-half, quantile+half), r.Matched)
+	typical := part(typicalFrom, typicalTo)
+	step := max(1, len(typical)/mostTypical)
+	for i := range len(typical) / step {
+		typical[i] = typical[i*step]
+	}
+	r.Typical = t.group(typical[:len(typical)/step], r.Matched)
+	return r
+}
+
+// group sums up requests.
+func (t *Trace) group(ones []one, matched bool) Group {
+	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}}
+	n := float64(len(ones))
+	squares := map[Key]float64{}
+	for i := range ones {
+		o := &ones[i]
+		c := cost{}
+		if matched {
+			t.behind(o.goroutine, o.from, o.arrived(), func(by Culprit, ns float64) {
+				if !by.Idle {
+					c.add(Key{Part: Arriving, By: by}, ns)
+				}
+			})
+		}
+		t.spend(c, o.goroutine, o.arrived(), o.to)
+		g.Mean += float64(o.took()) / 1e9 / n
+		for k, ns := range c {
+			s := ns / 1e9
+			g.Cost[k] += s / n
+			squares[k] += s * s / n
+		}
+	}
+	for k, mean := range g.Cost {
+		g.Sampling[k] = math.Max(0, squares[k]-mean*mean) / n
+	}
+	return g
+}
+
+// outside says by the client's latency where the slow requests' excess is.
+func outside(ones []one, quantile float64) (c Client) {
+	byClient := slices.Clone(ones)
+	slices.SortFunc(byClient, func(a, b one) int { return int((a.Done - a.Due) - (b.Done - b.Due)) })
+	n := float64(len(byClient))
+	mean := func(from, to float64, of func(o *one) int64) (sum float64) {
+		some := byClient[int(from*n):max(int(from*n)+1, int(math.Ceil(to*n)))]
+		for i := range some {
+			sum += float64(of(&some[i])) / 1e9 / float64(len(some))
+		}
+		return sum
+	}
+	latency := func(o *one) int64 { return o.Done - o.Due }
+	excess := func(of func(o *one) int64) float64 { return mean(quantile, 1, of) - mean(typicalFrom, typicalTo, of) }
+	return Client{
+		Typical: mean(typicalFrom, typicalTo, latency), Slow: mean(quantile, 1, latency),
+		InDyno:  excess(func(o *one) int64 { return o.Sent - o.Due }),
+		Waking:  excess(func(o *one) int64 { return o.waking }),
+		Service: excess(func(o *one) int64 { return o.took() }),
+		Leaving: excess(func(o *one) int64 { return o.Done - o.to }),
+	}
+}

@@ -1,0 +1,141 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+	"github.com/dynolab/dyno/internal/analysis/slow"
+	"github.com/dynolab/dyno/internal/report/layout"
+)
+
+var doing = map[slow.Part]string{
+	exectrace.Running: "running", exectrace.Assisting: "marking for the collector", exectrace.Sweeping: "sweeping for the collector",
+	exectrace.Runnable: "waiting for a P", exectrace.Stopped: "while the world was stopped", exectrace.Syscall: "in a system call",
+	exectrace.Network: "waiting for the network", exectrace.Locking: "waiting for a lock", exectrace.Channels: "waiting for a channel",
+	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "waiting",
+	slow.Arriving: "before its goroutine woke",
+}
+
+// Site is a line of a function, without the path of its package.
+func Site(s slow.Site) string {
+	name := s.Func[strings.LastIndexByte(s.Func, '/')+1:]
+	if i := strings.LastIndex(name, "-fm."); i >= 0 { // a method value, and the method in it
+		name = name[i+len("-fm."):]
+	}
+	name = strings.TrimPrefix(name, "main.")
+	if s.Line > 0 {
+		name += fmt.Sprintf(" %s:%d", path.Base(s.File), s.Line)
+	}
+	return layout.Middle(name, 60)
+}
+
+// Spent says what requests did, and on which line: "waiting for a lock in (*cache).get cache.go:41".
+func Spent(p slow.Part, s slow.Site) string {
+	if s.Func == "" {
+		return doing[p]
+	}
+	return doing[p] + " in " + Site(s)
+}
+
+// Behind says who kept a request waiting: "behind (*cache).evict cache.go:88, asleep".
+func Behind(c slow.Culprit) string {
+	switch {
+	case c.Idle:
+		return "with a P free: the kernel woke it late"
+	case c.Other && c.Site.Func == "":
+		return "behind other requests, " + doing[c.Part]
+	case c.Site.Func == "":
+		return "behind something unknown"
+	}
+	return "behind " + Site(c.Site) + ", " + doing[c.Part]
+}
+
+// SlowShare names the requests above a quantile: "the slowest 1 %".
+func SlowShare(quantile float64) string {
+	return "the slowest " + strconv.FormatFloat(100*(1-quantile), 'g', 3, 64) + " %"
+}
+
+// SlowNotes say which requests of one setting were slow, and how much of their excess the service does not see.
+func SlowNotes(w *slow.Why) []string {
+	var requests, few int
+	var typical, mean, length float64
+	var client slow.Client
+	matched, cut := true, false
+	n := float64(len(w.Trials))
+	for _, t := range w.Trials {
+		requests += t.Requests
+		few += t.Slow.N
+		typical += t.Typical.Mean / n
+		mean += t.Slow.Mean / n
+		length += t.Length.Seconds() / n
+		matched = matched && t.Matched
+		cut = cut || t.Cut
+		client.Typical += t.Client.Typical / n
+		client.Slow += t.Client.Slow / n
+		client.InDyno += t.Client.InDyno / n
+		client.Waking += t.Client.Waking / n
+		client.Service += t.Client.Service / n
+		client.Leaving += t.Client.Leaving / n
+	}
+	d := func(s float64) string { return layout.Duration(time.Duration(s * 1e9)) }
+	from := "In the service, from when they were sent to the end of their answer,"
+	if !matched {
+		from = "From when its goroutine woke to the end of its answer, as the service saw it,"
+	}
+	notes := []string{fmt.Sprintf("%s of %s with %s requests, %s of them slow. %s they took %s, typical ones (p40 to p60) %s.",
+		layout.Count(len(w.Trials), "trace"), d(length), layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
+	if matched {
+		notes = append(notes, fmt.Sprintf("By dyno's clock, from when they were due, %s took %s, typical requests %s. Of that excess %s is in the service; %s was in dyno before they were sent, %s until the kernel woke the service though a P was free, and %s after the answer was written.",
+			SlowShare(w.Quantile), d(client.Slow), d(client.Typical), d(client.Service), d(client.InDyno), d(client.Waking), d(client.Leaving)))
+	} else {
+		notes = append(notes, "dyno could not tell which request of its own is which of the trace: with HTTP/2 and gRPC, with a sample of requests, or from another machine.")
+	}
+	if cut {
+		notes = append(notes, fmt.Sprintf("The traces are longer than the %s events that dyno reads of each.", layout.Digits(slow.MostEvents)))
+	}
+	return notes
+}
+
+// leastSaid is the share of the excess that a line has, to be named alone.
+const leastSaid = 0.3
+
+// SlowWhy says in one sentence where most of the slow requests' excess is; "" if it is nowhere.
+func SlowWhy(w *slow.Why) string {
+	if w == nil || !(w.Excess.Mean > 0) {
+		return ""
+	}
+	top := &w.Lines[0]
+	d := layout.Duration(time.Duration(w.Excess.Mean * 1e9))
+	if share := top.Excess.Mean / w.Excess.Mean; share >= leastSaid {
+		return fmt.Sprintf("%s took %s longer than typical ones: %.0f %% of that %s", SlowShare(w.Quantile), d, 100*share, SpentBehind(top.Part, top.Site, top.By, top.Excess.Mean))
+	}
+	return fmt.Sprintf("%s took %s longer than typical ones, on no line more than %.0f %% of that", SlowShare(w.Quantile), d, 100*leastSaid)
+}
+
+// SpentBehind says what requests did on a line, and who held most of them up.
+func SpentBehind(p slow.Part, s slow.Site, by []slow.By, of float64) string {
+	text := Spent(p, s)
+	if len(by) > 0 && math.Abs(by[0].Excess) > math.Abs(of)/2 {
+		text += ", " + Behind(by[0].Culprit)
+	}
+	return text
+}
+
+// SlowMoved says for each function that surely changed how much of the percentile's change it is.
+func SlowMoved(c *slow.Change) (said []string) {
+	if c == nil {
+		return nil
+	}
+	sc := layout.ScaleOf("mean-sec", c.Level)
+	for _, m := range c.Moves {
+		if m.Sure {
+			said = append(said, fmt.Sprintf("p%g: %s [%s] %s", 100*c.Quantile, sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
+		}
+	}
+	return said
+}

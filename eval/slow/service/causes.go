@@ -59,7 +59,7 @@ var causes = map[string]cause{
 			every(40*time.Millisecond, hog)
 		}
 	}, handle: func() time.Duration { return 0 }},
-	"gc":        {start: func() { live = tree(18) }, handle: func() time.Duration { allocate(); return 0 }},
+	"gc":        {start: func() { kept.Store(tree(18)) }, handle: func() time.Duration { allocate(); return 0 }},
 	"rwmutex":   {start: func() { every(100*time.Millisecond, table.replace) }, handle: table.read},
 	"logchan":   {start: func() { go drain() }, handle: logLine},
 	"sqlpool":   {start: openDB, handle: query},
@@ -301,7 +301,7 @@ func tree(d int) *node {
 	return &node{l: tree(d - 1), r: tree(d - 1)}
 }
 
-var live *node
+var kept atomic.Pointer[node]
 var garbage atomic.Pointer[node]
 
 func allocate() {
@@ -420,7 +420,7 @@ func serveDNS() {
 func lookUp() { resolver.LookupIP(context.Background(), "ip4", "name.test.") }
 
 // A resource that a finalizer gives back.
-type handle struct{ n [64]int }
+type handle struct{ _ [64]int }
 
 var free = make(chan struct{}, 4)
 

@@ -291,7 +291,7 @@ func hog() { burn(8 * time.Millisecond) }
 // Garbage.
 type node struct {
 	l, r *node
-	v    [6]int
+	_    [6]int
 }
 
 func tree(d int) *node {

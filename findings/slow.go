@@ -41,14 +41,15 @@ func (f *Findings) slowTrial(r *dyno.Result, quantile float64, serves []string) 
 		return nil, err
 	}
 	var sent []slow.Request
-	if r.Clock != 0 {
+	if r.Clock != 0 && r.Node == nil { // else the clock is another machine's
 		for q, err := range f.Dir.Requests(r.Trial.N) {
 			if err != nil { // none were kept: what the service saw is enough
 				sent = nil
 				break
 			}
-			if !q.Failed {
-				sent = append(sent, slow.Request{Client: q.Client, Due: r.Clock + int64(q.Due), Sent: r.Clock + int64(q.Sent), Done: r.Clock + int64(q.Done)})
+			one := slow.Request{Client: q.Client, Due: r.Clock + int64(q.Due), Sent: r.Clock + int64(q.Sent), Done: r.Clock + int64(q.Done)}
+			if !q.Failed && one.Sent >= trace.Begin && one.Done <= trace.End {
+				sent = append(sent, one)
 			}
 		}
 	}

@@ -147,7 +147,8 @@ func (f *Findings) steadiness() map[int]*timeline.Steadiness {
 func (f *Findings) attribute(serves []string) {
 	t := f.Table
 	for _, r := range f.Results {
-		if r.Trial.For != dyno.ForTrace || r.Err != "" {
+		i := t.Find(r.Trial.Setting.String())
+		if r.Trial.For != dyno.ForTrace || r.Err != "" || i < 0 || t.Settings[i].Trace != nil {
 			continue
 		}
 		a, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*exectrace.Attribution, error) {
@@ -158,8 +159,6 @@ func (f *Findings) attribute(serves []string) {
 			continue
 		}
 		a.Trial = r.Trial.N
-		if i := t.Find(r.Trial.Setting.String()); i >= 0 && t.Settings[i].Trace == nil {
-			t.Settings[i].Trace = a
-		}
+		t.Settings[i].Trace = a
 	}
 }

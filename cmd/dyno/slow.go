@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
@@ -38,14 +39,20 @@ waited for; and of settings that differ, which lines changed the percentile.
 			if err != nil {
 				return err
 			}
+			if against != "" && !slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == against }) {
+				return flags.Mistakef("--against %s is no setting of the run (want one of %s)", against, settingsOf(dir.Run.Plan))
+			}
 			f, err := findings.Read(dir, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("setting") {
-				f.Table.Settings = slices.DeleteFunc(f.Table.Settings, func(s findings.Setting) bool {
+			if all := f.Table.Settings; setting != "" {
+				f.Table.Settings = slices.DeleteFunc(slices.Clone(all), func(s findings.Setting) bool {
 					return !s.Baseline && !strings.Contains(s.Setting.String(), setting)
 				})
+				if len(f.Table.Settings) == 1 && !strings.Contains(all[0].Setting.String(), setting) {
+					return flags.Mistakef("--setting %s is in no setting of the run (want a part of %s)", setting, settingsOf(dir.Run.Plan))
+				}
 			}
 			if !slices.ContainsFunc(f.Table.Settings, func(s findings.Setting) bool { return s.Slow != nil }) {
 				return errors.New("the run has no execution trace with enough requests (consider: dyno run --why-slow, or a lower --p)")
@@ -66,6 +73,14 @@ waited for; and of settings that differ, which lines changed the percentile.
 	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC")
 	o.flags(fs, "format: text, json or markdown", "text", "json", "markdown")
 	return cmd
+}
+
+func settingsOf(e *dyno.Experiment) string {
+	var names []string
+	for _, s := range e.Levels() {
+		names = append(names, s.Label())
+	}
+	return strings.Join(names, ", ")
 }
 
 // slowOf are the parts of summary.json about slow requests, by setting.

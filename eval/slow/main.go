@@ -5,6 +5,7 @@
 //
 //	go run ./slow                    twenty-two services, some ten minutes
 //	go run ./slow -only mutex,pool   some of them
+//	go run ./slow -changes 4         is a changed wait named as the change of p99? three minutes a run
 //	go run ./slow -check             exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
@@ -35,6 +36,7 @@ type options struct {
 	check            bool
 	length           time.Duration
 	factor           float64
+	runs             int
 }
 
 // A planted cause: what the first line has to say, and the rate at which it is looked for.
@@ -48,7 +50,7 @@ type planted struct {
 
 var all = []planted{
 	{"mutex", 800, "sync", "(*cache).get<-(*cache).compact", ""},
-	{"mutexbusy", 600, "sync|runnable", "(*cache).get<-(*cache).rebuild", ""},
+	{"mutexbusy", 600, "sync|runnable", "(*cache).get<-(*cache).rebuild|burn", ""},
 	{"pool", 900, "channel", "enqueue<-work", ""},
 	{"slowdep", 500, "channel|network", "ask", ""},
 	{"json", 300, "running", "renderAll", ""},
@@ -78,6 +80,7 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.DurationVar(&o.length, "d", 4*time.Second, "`length` of each trace")
+	flag.IntVar(&o.runs, "changes", 0, "compare settings in this `number` of runs instead: is the line that changed named?")
 	flag.Float64Var(&o.factor, "rate", 1, "`factor` of the rates")
 	flag.Parse()
 	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 {
@@ -94,6 +97,9 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Println(program.Machine())
+	if o.runs > 0 {
+		return changes(ctx, p, o)
+	}
 	fmt.Printf("%-10s %6s  %18s  %5s  %s\n", "service", "rate", "planted, ms", "said", "first line")
 	goals := program.Goals{W: os.Stdout, Width: 60}
 	right, near, known, of := 0, 0, 0, 0

@@ -97,9 +97,11 @@ func (c *cache) get() time.Duration {
 	return waited
 }
 
+var hold = 5 * time.Millisecond
+
 func (c *cache) compact() {
 	c.mu.Lock()
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(hold)
 	c.mu.Unlock()
 }
 

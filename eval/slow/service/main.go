@@ -60,6 +60,7 @@ func (l *log) truth() Truth {
 func main() {
 	name := flag.String("case", "mutex", "")
 	addr := flag.String("addr", "127.0.0.1:8080", "")
+	flag.DurationVar(&hold, "hold", hold, "how long the lock of mutex is held")
 	flag.Parse()
 	c, ok := causes[*name]
 	if !ok {

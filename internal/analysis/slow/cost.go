@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -38,11 +39,16 @@ func (c cost) add(k Key, ns float64) {
 	}
 }
 
+// A tally is what one or several requests spent. Running has no line in it: which lines ran is known by samples, and
+// few requests have any, so samples of many requests are put together.
+type tally struct {
+	cost    cost
+	samples map[Site]int // while they were running
+}
+
 // spend adds what a request's goroutine did from one time to another.
-func (t *Trace) spend(c cost, n int32, from, to int64) {
+func (t *Trace) spend(c *tally, n int32, from, to int64) {
 	g := t.goroutines[n]
-	sampled := g.sampled(from, to)
-	bare := 0.0 // running, without a sample of its own
 	for i := sort.Search(len(g.life), func(i int) bool { return g.life[i].end > from }); i < len(g.life); i++ {
 		s := &g.life[i]
 		a, b := max(g.from(i), from), min(s.end, to)
@@ -52,26 +58,17 @@ func (t *Trace) spend(c cost, n int32, from, to int64) {
 		at := t.sites[t.stacks[s.stack].own]
 		switch s.part {
 		case exectrace.Running:
-			mine := g.sampled(a, b)
-			for _, x := range mine {
-				c.add(Key{Part: s.part, Site: t.sites[t.stacks[x.stack].own]}, float64(b-a)/float64(len(mine)))
-			}
-			if len(mine) == 0 {
-				bare += float64(b - a)
+			c.cost.add(Key{Part: s.part}, float64(b-a))
+			for _, x := range g.sampled(a, b) {
+				c.samples[t.sites[t.stacks[x.stack].own]]++
 			}
 		case exectrace.Runnable:
-			t.behind(n, a, b, func(by Culprit, ns float64) { c.add(Key{Part: s.part, By: by}, ns) })
+			t.behind(n, a, b, func(by Culprit, ns float64) { c.cost.add(Key{Part: s.part, By: by}, ns) })
 		case exectrace.Assisting, exectrace.Sweeping, exectrace.Stopped, exectrace.Syscall:
-			c.add(Key{Part: s.part, Site: at}, float64(b-a))
+			c.cost.add(Key{Part: s.part, Site: at}, float64(b-a))
 		default:
-			t.blame(n, a, b, func(by Culprit, ns float64) { c.add(Key{Part: s.part, Site: at, By: by}, ns) })
+			t.blame(n, a, b, func(by Culprit, ns float64) { c.cost.add(Key{Part: s.part, Site: at, By: by}, ns) })
 		}
-	}
-	for _, x := range sampled { // as the samples of the same request are
-		c.add(Key{Part: exectrace.Running, Site: t.sites[t.stacks[x.stack].own]}, bare/float64(len(sampled)))
-	}
-	if len(sampled) == 0 {
-		c.add(Key{Part: exectrace.Running}, bare)
 	}
 }
 
@@ -81,28 +78,81 @@ func (g *goroutine) sampled(from, to int64) []sample {
 	return g.samples[a:max(a, b)]
 }
 
-// behind splits a time in which a goroutine waited for a P over what the Ps did.
+// behind splits a time in which a goroutine waited for a P. While a P is free, nobody holds it up but the kernel,
+// which wakes a thread; while the world is stopped, that does; else it is what the Ps run.
 func (t *Trace) behind(self int32, from, to int64, add func(by Culprit, ns float64)) {
-	if len(t.running) == 0 || to <= from {
+	if to <= from || len(t.running) == 0 {
 		return
 	}
-	ps := float64(len(t.running))
-	rest := float64(to - from)
+	var begins []int64
+	cut := func(begin, end int64) { begins = append(begins, max(begin, from), min(end, to)) }
+	overlap(t.stops, from, to, func(i int) { cut(t.stops[i].begin, t.stops[i].end) })
+	for _, free := range t.free {
+		overlap(free, from, to, func(i int) { cut(free[i].begin, free[i].end) })
+	}
 	for _, runs := range t.running {
-		for i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from }); i < len(runs) && runs[i].begin < to; i++ {
-			share := float64(min(to, runs[i].end)-max(from, runs[i].begin)) / ps
-			g := t.goroutines[runs[i].goroutine]
-			by := Culprit{Part: runs[i].part, Other: g.serves || g.handles}
-			if !by.Other {
-				by.Site = t.sites[t.ran(g, &runs[i])]
-			}
-			if runs[i].goroutine != self {
-				add(by, share)
-				rest -= share
-			}
+		overlap(runs, from, to, func(i int) { cut(runs[i].begin, runs[i].end) })
+	}
+	slices.Sort(begins)
+	at := from
+	for _, next := range append(begins, to) {
+		if next > at {
+			t.slice(self, at, next, add)
+			at = next
 		}
 	}
-	add(Culprit{Idle: true}, rest)
+}
+
+// slice is behind of a time in which nothing changes.
+func (t *Trace) slice(self int32, from, to int64, add func(by Culprit, ns float64)) {
+	took := float64(to - from)
+	if covers(t.stops, from) {
+		add(Culprit{Part: exectrace.Stopped}, took)
+		return
+	}
+	for _, free := range t.free {
+		if covers(free, from) {
+			add(Culprit{Idle: true}, took)
+			return
+		}
+	}
+	ps := float64(len(t.running))
+	for _, runs := range t.running {
+		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
+		if i == len(runs) || runs[i].begin > from || runs[i].goroutine == self {
+			add(Culprit{Part: exectrace.Syscall}, took/ps) // or the scheduler
+			continue
+		}
+		g := t.goroutines[runs[i].goroutine]
+		by := Culprit{Part: runs[i].part, Other: g.serves || g.handles}
+		if !by.Other {
+			by.Site = t.sites[t.ran(g, &runs[i])]
+		}
+		add(by, took/ps)
+	}
+}
+
+// A timed stretch has a begin and an end.
+type timed interface{ bounds() (begin, end int64) }
+
+func (s span) bounds() (int64, int64)    { return s.begin, s.end }
+func (r running) bounds() (int64, int64) { return r.begin, r.end }
+
+// overlap calls do for each of sorted stretches that is in a time.
+func overlap[T timed](all []T, from, to int64, do func(i int)) {
+	i := sort.Search(len(all), func(i int) bool { _, end := all[i].bounds(); return end > from })
+	for ; i < len(all); i++ {
+		if begin, _ := all[i].bounds(); begin >= to {
+			return
+		}
+		do(i)
+	}
+}
+
+// covers reports whether one of sorted stretches has the moment after a time.
+func covers(all []span, at int64) (yes bool) {
+	overlap(all, at, at+1, func(int) { yes = true })
+	return yes
 }
 
 // ran is the line that a goroutine ran on, by a sample or by where it stopped, else the function that it was
@@ -156,20 +206,36 @@ func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64))
 				add(t.culprit(s.part, g, s.stack), float64(at-lo))
 			}
 		} else {
-			stack := s.stack
-			if over != 0 {
-				stack = over
-			}
-			add(t.culprit(s.part, g, stack), float64(at-lo))
+			t.did(g, s, over, lo, at, add)
 		}
 		at, over = lo, 0
 	}
 	add(Culprit{}, float64(at-from))
 }
 
+// did charges what a goroutine did that was not waiting: running to the lines of its samples, else to where it woke
+// the next, or where it stopped.
+func (t *Trace) did(g *goroutine, s *stretch, over int32, from, to int64, add func(by Culprit, ns float64)) {
+	stack := s.stack
+	if over != 0 {
+		stack = over
+	}
+	sampled := []sample(nil)
+	if s.part == exectrace.Running {
+		sampled = g.sampled(from, to)
+	}
+	for _, x := range sampled {
+		add(t.culprit(s.part, g, x.stack), float64(to-from)/float64(len(sampled)))
+	}
+	if len(sampled) == 0 {
+		add(t.culprit(s.part, g, stack), float64(to-from))
+	}
+}
+
 // wakes reports whether another goroutine ended a wait, and did something just then.
 func (t *Trace) wakes(s *stretch, cur int32, at int64) bool {
-	if s.waker == none || s.waker == cur || s.end != at {
+	if s.waker == none || s.waker == cur || s.end != at || s.part == exectrace.Network { // whoever polled it
+
 		return false
 	}
 	by := t.goroutines[s.waker]
@@ -181,12 +247,9 @@ func (t *Trace) wakes(s *stretch, cur int32, at int64) bool {
 }
 
 func (t *Trace) culprit(part Part, g *goroutine, stack int32) Culprit {
-	by := Culprit{Part: part, Site: t.sites[t.stacks[stack].own]}
-	if by.Site.Func == "" {
-		by.Other = g.serves || g.handles
-		if !by.Other {
-			by.Site = t.sites[g.root]
-		}
+	by := Culprit{Part: part, Site: t.sites[t.stacks[stack].own], Other: g.serves || g.handles}
+	if by.Site.Func == "" && !by.Other {
+		by.Site = t.sites[g.root]
 	}
 	return by
 }

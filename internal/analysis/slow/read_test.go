@@ -50,8 +50,9 @@ func TestRead(t *testing.T) {
 		}
 		locked, asleep, wrong := 0.0, 0.0, 0.0
 		for _, s := range all {
-			c := cost{}
-			tr.spend(c, s.goroutine, s.woken, s.done)
+			y := tally{cost{}, map[Site]int{}}
+			tr.spend(&y, s.goroutine, s.woken, s.done)
+			c := y.cost
 			if got, want := c.all(), float64(s.done-s.woken)/1e6; got < want*0.999 || got > want*1.001 {
 				t.Errorf("%s: a request of %v ms has parts of %v ms", name, want, got)
 			}
@@ -83,7 +84,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, s := range tr.served() {
-			tr.spend(cost{}, s.goroutine, s.woken, s.done)
+			tr.spend(&tally{cost{}, map[Site]int{}}, s.goroutine, s.woken, s.done)
 		}
 	})
 }

@@ -19,6 +19,7 @@ type Request struct {
 // served is a request as the service saw it.
 type served struct {
 	goroutine   int32
+	waits       int64 // its connection began to wait for it; woken, if it was there already; 0 of a new connection
 	woken       int64 // its goroutine became runnable, or was made
 	wrote, done int64 // the last write of its answer began, ended; the goroutine's end where no write was seen
 }
@@ -31,7 +32,7 @@ func (t *Trace) served() (all []served) {
 			all = t.connection(all, int32(n), g)
 		case g.handles && g.born && g.dead && len(g.life) > 0:
 			end := g.life[len(g.life)-1].end
-			all = append(all, served{int32(n), g.begin, end, end})
+			all = append(all, served{int32(n), 0, g.begin, end, end})
 		}
 	}
 	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
@@ -48,14 +49,20 @@ func (t *Trace) connection(all []served, n int32, g *goroutine) []served {
 	for i := range g.life {
 		s := &g.life[i]
 		switch k := &t.stacks[s.stack]; {
-		case s.idle, s.part == exectrace.Syscall && k.serves && k.reads && !k.inHandler && r.done != 0:
+		case s.idle, s.part == exectrace.Syscall && k.awaits && k.reads && r.done != 0:
 			if r.woken != 0 && r.done != 0 {
 				all = append(all, r)
 			}
-			r = served{goroutine: n, woken: s.end}
+			r = served{goroutine: n, waits: s.end, woken: s.end}
+			if s.idle {
+				r.waits = g.from(i)
+			}
 		case s.part == exectrace.Syscall && k.serves && k.writes:
 			r.wrote, r.done = g.from(i), s.end
 		}
+	}
+	if g.dead && r.woken != 0 && r.done != 0 { // the connection was closed behind it
+		all = append(all, r)
 	}
 	return all
 }
@@ -80,9 +87,13 @@ func match(rs []Request, all []served) []int32 {
 	for i := range rs {
 		m.clients[rs[i].Client] = append(m.clients[rs[i].Client], int32(i))
 	}
+	last := int64(0)
+	for i := range rs {
+		last = max(last, rs[i].Done)
+	}
 	byGoroutine := map[int32][]int32{}
 	for i := range all {
-		if all[i].woken < rs[0].Sent-slack || all[i].woken > rs[len(rs)-1].Done { // of no request that is known
+		if all[i].woken < rs[0].Sent-slack || all[i].woken > last { // of no request that is known
 			continue
 		}
 		byGoroutine[all[i].goroutine] = append(byGoroutine[all[i].goroutine], int32(i))

@@ -18,7 +18,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		Trace:  &Trace{End: 1e12, stacks: make([]stack, 1), sites: make([]Site, 1), running: map[trace.ProcID][]running{0: nil}},
+		Trace:  &Trace{End: 1e12, stacks: make([]stack, 1), sites: make([]Site, 1), running: map[trace.ProcID][]running{0: nil}, free: map[trace.ProcID][]span{}},
 		bySite: map[string]int32{},
 	}
 }
@@ -52,9 +52,9 @@ func (w *world) does(g int32, end float64, part Part, fn string) *stretch {
 }
 
 func (w *world) spent(g int32, from, to float64) cost {
-	c := cost{}
-	w.spend(c, g, int64(from*1e6), int64(to*1e6))
-	return c
+	c := tally{cost{}, map[Site]int{}}
+	w.spend(&c, g, int64(from*1e6), int64(to*1e6))
+	return c.cost
 }
 
 // total is the time of a part by culprits with a function and a part, in ms.
@@ -149,22 +149,26 @@ func TestBehind(t *testing.T) {
 	w.does(g, 4, exectrace.Runnable, "")
 	w.running[0] = []running{{0, 4e6, hog, 0, exectrace.Running}}
 	w.running[1] = []running{{1e6, 2e6, other, 0, exectrace.Assisting}}
+	w.free[1] = []span{{0, 1e6}}
+	w.stops = []span{{35e5, 4e6}}
 	c := w.spent(g, 0, 4)
-	idle, others := 0.0, 0.0
+	idle, others, stopped := 0.0, 0.0, 0.0
 	for k, ns := range c {
 		switch {
 		case k.By.Idle:
 			idle += ns / 1e6
 		case k.By.Other && k.By.Part == exectrace.Assisting:
 			others += ns / 1e6
+		case k.By.Part == exectrace.Stopped:
+			stopped += ns / 1e6
 		}
 	}
-	if hogged := c.total(exectrace.Runnable, "", exectrace.Running, "main.hog"); !near(hogged, 2) || !near(others, 0.5) || !near(idle, 1.5) {
-		t.Errorf("behind the hog %v, others %v, nobody %v ms; want 2, 0.5, 1.5", hogged, others, idle)
+	if hogged := c.total(exectrace.Runnable, "", exectrace.Running, "main.hog"); !near(hogged, 1.25) || !near(others, 0.5) || !near(idle, 1) || !near(stopped, 0.5) || !near(c.all(), 4) {
+		t.Errorf("behind the hog %v, others %v, nobody %v, the stopped world %v ms of %v; want 1.25, 0.5, 1, 0.5", hogged, others, idle, stopped, c)
 	}
 }
 
-// Running is shared out by the samples of a request, also where a stretch has none.
+// Running is divided by the samples of all requests of a group.
 func TestSamples(t *testing.T) {
 	w := newWorld()
 	g := w.goroutine(0)
@@ -172,8 +176,12 @@ func TestSamples(t *testing.T) {
 	w.does(g, 3, exectrace.Sleeping, "x")
 	w.does(g, 9, exectrace.Running, "")
 	w.goroutines[g].samples = []sample{{4e6, w.at("render")}, {5e6, w.at("render")}, {6e6, w.at("write")}}
-	c := w.spent(g, 0, 9)
-	if a, b := c.total(exectrace.Running, "render", 0, ""), c.total(exectrace.Running, "write", 0, ""); !near(a, 8*2./3) || !near(b, 8/3.) {
+	got := w.group([]one{{served: served{goroutine: g}, to: 9e6}}, false).Cost
+	c := cost{}
+	for k, s := range got {
+		c[k] = s * 1e9
+	}
+	if a, b := c.total(exectrace.Running, "render", 0, ""), c.total(exectrace.Running, "write", 0, ""); !near(a, 8*2./3) || !near(b, 8/3.) || !near(c.all(), 9) {
 		t.Errorf("render %v, write %v ms of %v", a, b, c)
 	}
 }
@@ -189,7 +197,7 @@ func TestMatch(t *testing.T) {
 		for range 20 + rng.IntN(20) {
 			took := 100_000 + rng.Int64N(5e6)
 			rs = append(rs, Request{client, at, at, at + took})
-			s := served{int32(1000 + client), at + 30_000 + rng.Int64N(30_000), at + took - 40_000, at + took - 30_000}
+			s := served{int32(1000 + client), at, at + 30_000 + rng.Int64N(30_000), at + took - 40_000, at + took - 30_000}
 			truth[s.woken] = client
 			all = append(all, s)
 			at += took + rng.Int64N(3e7)
@@ -220,7 +228,7 @@ func TestMatchWithin(t *testing.T) {
 	for range 200 {
 		took := 1_000_000 + rng.Int64N(1e6)
 		rs = append(rs, Request{0, at, at, at + took})
-		all = append(all, served{1, at + 50_000, at + took - 60_000, at + took - 50_000}, served{2, at + 150_000, at + took - 160_000, at + took - 150_000})
+		all = append(all, served{1, at, at + 50_000, at + took - 60_000, at + took - 50_000}, served{2, at, at + 150_000, at + took - 160_000, at + took - 150_000})
 		at += took + 100_000
 	}
 	for i, n := range match(rs, all) {
@@ -233,7 +241,7 @@ func TestMatchWithin(t *testing.T) {
 // Requests that nothing tells apart are nobody's.
 func TestMatchAlike(t *testing.T) {
 	rs := []Request{{0, 0, 0, 1e6}, {1, 0, 0, 1e6}}
-	all := []served{{1, 50_000, 8e5, 9e5}, {2, 50_000, 8e5, 9e5}}
+	all := []served{{1, 0, 50_000, 8e5, 9e5}, {2, 0, 50_000, 8e5, 9e5}}
 	for _, n := range match(rs, all) {
 		if n != none {
 			t.Errorf("matched with %d", n)
@@ -308,7 +316,7 @@ func TestJoin(t *testing.T) {
 	load := Site{Func: "load", File: "f.go", Line: 7}
 	ts := []*Trial{{Quantile: P99, Typical: Group{N: 1}, Slow: Group{N: 1, Mean: 0.006, Cost: map[Key]float64{
 		{Part: exectrace.Sleeping, Site: load}: 0.003,
-		{Part: exectrace.Locking, Site: Site{Func: "get", File: "f.go", Line: 9}, By: Culprit{Part: exectrace.Sleeping, Site: load}}: 0.003,
+		{Part: exectrace.Locking, Site: Site{Func: "get", File: "f.go", Line: 9}, By: Culprit{Part: exectrace.Sleeping, Site: load, Other: true}}: 0.003,
 	}}}}
 	w := Explain("", ts)
 	if len(w.Lines) != 1 || w.Lines[0].Site != load || !near(w.Lines[0].Excess.Mean, 0.006) || len(w.Lines[0].Joined) != 1 {

@@ -6,6 +6,7 @@ package slow
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,14 +26,18 @@ type Trace struct {
 	Begin, End int64 // ns of the trace's clock; on Linux that is CLOCK_MONOTONIC
 	Events     int
 	Cut        bool // it was longer than MostEvents
-	Samples    int  // of the CPU profile, 0 if none ran
 
 	goroutines []*goroutine
 	numbers    map[trace.GoID]int32 // places in goroutines
 	stacks     []stack              // 0 is none
 	sites      []Site               // 0 is none
 	running    map[trace.ProcID][]running
+	free       map[trace.ProcID][]span // when a P had nothing to do
+	stops      []span                  // of the world
 }
+
+// A span is a stretch of time.
+type span struct{ begin, end int64 }
 
 // MostEvents bounds the memory of a trace, at about 60 bytes an event: the rest is not read.
 const MostEvents = 6_000_000
@@ -100,7 +105,7 @@ type stack struct {
 	other           int32 // of another module's
 	root            int32 // site of its outermost function, without a line
 	serves, handles bool
-	inHandler       bool
+	awaits          bool // the server's goroutine waits for a request, or reads it
 	reads, writes   bool
 	complete        bool // it is not cut
 	serves2         bool // an HTTP/2 connection, whose requests have goroutines of their own
@@ -114,6 +119,10 @@ type reader struct {
 	byText   map[string]int32
 	bySite   map[Site]int32
 	now      int64
+
+	procs   int64                  // the least GOMAXPROCS
+	since   map[trace.ProcID]int64 // when a P became free
+	stopped int64                  // when the world was; 0: it was not
 }
 
 // Read reads an execution trace of Go 1.22 or later. The subject's own code is that of package
@@ -126,9 +135,9 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	}
 	t := &Trace{
 		numbers: map[trace.GoID]int32{}, stacks: make([]stack, 1), sites: make([]Site, 1),
-		running: map[trace.ProcID][]running{},
+		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}}
+	w := reader{Trace: t, prefixes: prefixes, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, since: map[trace.ProcID]int64{}}
 	for {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {
@@ -151,8 +160,16 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	for n, g := range t.goroutines {
 		w.pass(int32(n), g)
 	}
+	for p := range w.since {
+		w.freed(p)
+	}
 	for _, runs := range t.running {
-		slices.SortFunc(runs, func(a, b running) int { return int(a.begin - b.begin) })
+		slices.SortFunc(runs, func(a, b running) int { return cmp.Compare(a.begin, b.begin) })
+	}
+	for p := range t.free { // those that a smaller GOMAXPROCS retired are free for nobody
+		if w.procs > 0 && int64(p) >= w.procs {
+			delete(t.free, p)
+		}
 	}
 	return t, nil
 }
@@ -165,15 +182,23 @@ func (w *reader) event(e *trace.Event) {
 	case trace.EventSync:
 		clear(w.of) // stacks are of a generation
 	case trace.EventStateTransition:
-		if s := e.StateTransition(); s.Resource.Kind == trace.ResourceGoroutine {
+		switch s := e.StateTransition(); s.Resource.Kind {
+		case trace.ResourceGoroutine:
 			w.transition(e, &s)
+		case trace.ResourceProc:
+			w.proc(&s)
+		}
+	case trace.EventMetric:
+		if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
+			if n := int64(m.Value.Uint64()); w.procs == 0 || n < w.procs {
+				w.procs = n
+			}
 		}
 	case trace.EventRangeBegin, trace.EventRangeActive:
 		w.span(e, true)
 	case trace.EventRangeEnd:
 		w.span(e, false)
 	case trace.EventStackSample:
-		w.Samples++
 		if id := e.Goroutine(); id != trace.NoGoroutine {
 			_, g := w.goroutine(id)
 			g.samples = append(g.samples, sample{w.now, w.stack(e.Stack())})
@@ -194,6 +219,9 @@ func (w *reader) goroutine(id trace.GoID) (int32, *goroutine) {
 func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 	n, g := w.goroutine(s.Resource.Goroutine())
 	from, to := s.Goroutine()
+	if from == to { // a new generation of the trace says what is known
+		return
+	}
 	at := w.stack(s.Stack)
 	facts := &w.stacks[at]
 	waker, wstack := int32(none), int32(0)
@@ -209,8 +237,8 @@ func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 		last := &g.life[len(g.life)-1]
 		last.waker, last.wstack = waker, wstack
 	}
-	if facts.serves && !facts.serves2 {
-		g.serves = true
+	if facts.serves {
+		g.serves = !facts.serves2
 	}
 	switch {
 	case from == trace.GoNotExist:
@@ -228,7 +256,7 @@ func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 		g.stack = 0
 	case trace.GoWaiting:
 		g.part = exectrace.WaitsFor(s.Reason)
-		g.idle = facts.serves && facts.reads && !facts.inHandler || at == 0 && from == trace.GoUndetermined
+		g.idle = facts.awaits && facts.reads || at == 0 && from == trace.GoUndetermined
 	case trace.GoNotExist:
 		g.dead = true
 	}
@@ -240,6 +268,14 @@ func (w *reader) span(e *trace.Event, begins bool) {
 	if r.Scope.Kind == trace.ResourceGoroutine {
 		id = r.Scope.Goroutine()
 	}
+	stops := strings.HasPrefix(r.Name, "stop-the-world")
+	switch {
+	case stops && begins && w.stopped == 0:
+		w.stopped = w.now
+	case stops && !begins && w.stopped != 0:
+		w.stops = append(w.stops, span{w.stopped, w.now})
+		w.stopped = 0
+	}
 	if id == trace.NoGoroutine {
 		return
 	}
@@ -250,7 +286,7 @@ func (w *reader) span(e *trace.Event, begins bool) {
 		flag = &g.assists
 	case r.Name == "GC incremental sweep":
 		flag = &g.sweeps
-	case !strings.HasPrefix(r.Name, "stop-the-world"):
+	case !stops:
 		return
 	}
 	if g.state == trace.GoRunning {
@@ -261,6 +297,26 @@ func (w *reader) span(e *trace.Event, begins bool) {
 	if g.state == trace.GoRunning {
 		g.stack = 0
 	}
+}
+
+// proc notes when a P has nothing to do.
+func (w *reader) proc(s *trace.StateTransition) {
+	p := s.Resource.Proc()
+	from, to := s.Proc()
+	if from == to {
+		return
+	}
+	w.freed(p)
+	if to == trace.ProcIdle {
+		w.since[p] = w.now
+	}
+}
+
+func (w *reader) freed(p trace.ProcID) {
+	if at, ok := w.since[p]; ok && w.now > at {
+		w.free[p] = append(w.free[p], span{at, w.now})
+	}
+	delete(w.since, p)
 }
 
 // pass ends a goroutine's stretch and begins the next.
@@ -333,7 +389,7 @@ func (w *reader) stack(s trace.Stack) int32 {
 	for f := range s.Frames() {
 		fmt.Fprintf(&text, "%s:%d\n", f.Func, f.Line)
 		frames++
-		w.frame(&k, f)
+		w.frame(&k, f, root.Func)
 		root = f
 	}
 	n, ok := w.byText[text.String()]
@@ -363,15 +419,17 @@ func handler(root string, prefixes []string) bool {
 		slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(root, p) })
 }
 
-func (w *reader) frame(k *stack, f trace.StackFrame) {
+// frame looks at a frame, which called the function inner. What TLS's handshake reads and writes is of no request.
+func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	switch f.Func {
 	case "net/http.(*conn).serve":
 		k.serves = true
-	case "net/http.serverHandler.ServeHTTP":
-		k.inHandler = true
+		k.awaits = inner == "net/http.(*conn).readRequest" || inner == "bufio.(*Reader).Peek"
+	case "crypto/tls.(*Conn).HandshakeContext":
+		k.reads, k.writes = false, false
 	case "internal/poll.(*FD).Read":
 		k.reads = true
-	case "internal/poll.(*FD).Write", "internal/poll.(*FD).Writev":
+	case "internal/poll.(*FD).Write", "internal/poll.(*FD).Writev", "internal/poll.SendFile", "internal/poll.Splice":
 		k.writes = true
 	}
 	if strings.HasSuffix(f.Func, "erverConn).serve") {

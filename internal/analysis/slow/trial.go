@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
 )
 
 // A Trial is what one trial's trace says of requests of which one in so many was slower.
@@ -49,11 +51,13 @@ type Client struct {
 	Leaving       float64 // answered, and not yet received: the kernel, and dyno
 }
 
-// Excess is how much more the slow took.
-func (c *Client) Excess() float64 { return c.Slow - c.Typical }
-
 // arrived is when its goroutine woke, within the time that the client knows of.
 func (o *one) arrived() int64 { return min(max(o.woken, o.from), o.to) }
+
+// busy is until when its connection was still busy with the request before.
+func (o *one) busy() int64 {
+	return min(max(o.waits, o.from), o.arrived())
+}
 
 // typical are the requests between these quantiles.
 const typicalFrom, typicalTo = 0.4, 0.6
@@ -74,31 +78,14 @@ type one struct {
 
 func (o *one) took() int64 { return o.to - o.from - o.waking }
 
-// Of explains the requests of a trial, by a trace and by what the client sent, if that is known. It sorts sent.
+// Of explains the requests of a trial, by a trace and by what the client sent and got answered within it, if that
+// is known. It sorts sent.
 // It is nil if too few requests are in the trace.
 func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut}
-	slices.SortFunc(sent, func(a, b Request) int { return cmp.Compare(a.Sent, b.Sent) })
 	all := t.served()
-	var ones []one
-	if of := match(sent, all); len(sent) > 0 {
-		for i, n := range of {
-			if q := &sent[i]; q.Sent >= t.Begin && q.Done <= t.End {
-				r.Sent++
-				if n != none {
-					s := all[n]
-					o := one{s, *q, q.Sent, max(q.Sent, min(s.done, q.Done)), 0}
-					t.behind(s.goroutine, o.from, o.arrived(), func(by Culprit, ns float64) {
-						if by.Idle {
-							o.waking = int64(ns)
-						}
-					})
-					ones = append(ones, o)
-				}
-			}
-		}
-	}
-	r.Matched = len(ones) >= r.Sent*9/10 && len(ones) > 0
+	ones := t.known(sent, all)
+	r.Sent, r.Matched = len(sent), len(ones) > 0 && len(ones) >= len(sent)*9/10
 	if !r.Matched {
 		ones = ones[:0]
 		for _, s := range all {
@@ -130,24 +117,45 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	return r
 }
 
+// known are the client's requests that are found in the trace.
+func (t *Trace) known(sent []Request, all []served) (ones []one) {
+	slices.SortFunc(sent, func(a, b Request) int { return cmp.Compare(a.Sent, b.Sent) })
+	for i, n := range match(sent, all) {
+		if n == none {
+			continue
+		}
+		s, q := all[n], sent[i]
+		o := one{served: s, Request: q, from: q.Sent, to: max(q.Sent, min(s.done, q.Done))}
+		t.behind(s.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
+			if by.Idle {
+				o.waking += int64(ns)
+			}
+		})
+		ones = append(ones, o)
+	}
+	return ones
+}
+
 // group sums up requests.
 func (t *Trace) group(ones []one, matched bool) Group {
 	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}}
 	n := float64(len(ones))
 	squares := map[Key]float64{}
+	samples := map[Site]int{}
 	for i := range ones {
 		o := &ones[i]
-		c := cost{}
+		c := tally{cost{}, samples}
 		if matched {
-			t.behind(o.goroutine, o.from, o.arrived(), func(by Culprit, ns float64) {
+			t.spend(&c, o.goroutine, o.from, o.busy())
+			t.behind(o.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
 				if !by.Idle {
-					c.add(Key{Part: Arriving, By: by}, ns)
+					c.cost.add(Key{Part: Arriving, By: by}, ns)
 				}
 			})
 		}
-		t.spend(c, o.goroutine, o.arrived(), o.to)
+		t.spend(&c, o.goroutine, o.arrived(), o.to)
 		g.Mean += float64(o.took()) / 1e9 / n
-		for k, ns := range c {
+		for k, ns := range c.cost {
 			s := ns / 1e9
 			g.Cost[k] += s / n
 			squares[k] += s * s / n
@@ -156,7 +164,26 @@ func (t *Trace) group(ones []one, matched bool) Group {
 	for k, mean := range g.Cost {
 		g.Sampling[k] = math.Max(0, squares[k]-mean*mean) / n
 	}
+	g.lines(samples)
 	return g
+}
+
+// lines divides running over lines as its samples are.
+func (g *Group) lines(samples map[Site]int) {
+	bare := Key{Part: exectrace.Running}
+	whole, variance, all := g.Cost[bare], g.Sampling[bare], 0
+	for _, n := range samples {
+		all += n
+	}
+	if all == 0 {
+		return
+	}
+	delete(g.Cost, bare)
+	for site, n := range samples {
+		k, p := Key{Part: exectrace.Running, Site: site}, float64(n)/float64(all)
+		g.Cost[k] = whole * p
+		g.Sampling[k] = variance*p*p + whole*whole*p*(1-p)/float64(all)
+	}
 }
 
 // outside says by the client's latency where the slow requests' excess is.

@@ -113,14 +113,22 @@ const most, leading = 0.8, 0.1
 // join adds lines to the line that is their cause: those who waited for a request that was itself at that line,
 // such as the followers of a singleflight and their leader.
 func join(lines map[lineKey]*Line, of map[lineKey][]float64, by map[lineKey]map[Culprit]float64) {
+	excess := map[lineKey]float64{}
+	var keys []lineKey
 	for key, l := range lines {
-		if l.Slow <= l.Typical || !key.part.Waits() {
+		excess[key] = l.Slow - l.Typical
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b lineKey) int { return cmp.Or(cmp.Compare(a.part, b.part), compareSites(a.site, b.site)) })
+	for _, key := range keys {
+		l := lines[key]
+		if excess[key] <= 0 || !key.part.Waits() {
 			continue
 		}
 		for c, s := range by[key] {
 			cause := lineKey{c.Part, c.Site}
 			leader := lines[cause]
-			if s < most*(l.Slow-l.Typical) || leader == nil || cause == key || leader.Slow-leader.Typical < leading*(l.Slow-l.Typical) || len(by[cause]) > 0 {
+			if !c.Other || c.Site.Line == 0 || s < most*excess[key] || leader == nil || cause == key || len(by[cause]) > 0 || excess[cause] < leading*excess[key] {
 				continue
 			}
 			leader.Slow += l.Slow

@@ -99,7 +99,7 @@ func moves(c *slow.Change, of, base string) layout.Section {
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Signed(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), words.Spent(m.Part, m.Site))})
 		g.Rows = append(g.Rows, culprits(len(g.Cols), sc.SignedWith, m.By, m.Shift.Diff)...)
 	}
-	name := fmt.Sprintf("p%g", 100*c.Quantile)
+	name := words.Percentile(c.Quantile)
 	last := "all else: nothing sure"
 	if len(g.Rows) == 0 {
 		last = "nothing sure"

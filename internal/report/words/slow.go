@@ -47,6 +47,12 @@ func Behind(c slow.Culprit) string {
 	switch {
 	case c.Idle:
 		return "with a P free: the kernel woke it late"
+	case c.Other && c.Site.Func == "" && c.Part.Waits():
+		return "until another request came"
+	case c.Part == exectrace.Stopped && c.Site.Func == "":
+		return "while the world was stopped"
+	case c.Part == exectrace.Syscall && c.Site.Func == "":
+		return "behind the scheduler, or a system call"
 	case c.Other && c.Site.Func == "":
 		return "behind other requests, " + doing[c.Part]
 	case c.Site.Func == "":
@@ -55,9 +61,12 @@ func Behind(c slow.Culprit) string {
 	return "behind " + Site(c.Site) + ", " + doing[c.Part]
 }
 
+// Percentile names a quantile: "p99.9".
+func Percentile(quantile float64) string { return "p" + strconv.FormatFloat(100*quantile, 'g', 6, 64) }
+
 // SlowShare names the requests above a quantile: "the slowest 1 %".
 func SlowShare(quantile float64) string {
-	return "the slowest " + strconv.FormatFloat(100*(1-quantile), 'g', 3, 64) + " %"
+	return "the slowest " + strconv.FormatFloat(100-100*quantile, 'g', 3, 64) + " %"
 }
 
 // SlowNotes say which requests of one setting were slow, and how much of their excess the service does not see.
@@ -83,7 +92,7 @@ func SlowNotes(w *slow.Why) []string {
 		client.Leaving += t.Client.Leaving / n
 	}
 	d := func(s float64) string { return layout.Duration(time.Duration(s * 1e9)) }
-	from := "In the service, from when they were sent to the end of their answer,"
+	from := "In the service, from when they reached it to the end of their answer,"
 	if !matched {
 		from = "From when its goroutine woke to the end of its answer, as the service saw it,"
 	}
@@ -134,7 +143,7 @@ func SlowMoved(c *slow.Change) (said []string) {
 	sc := layout.ScaleOf("mean-sec", c.Level)
 	for _, m := range c.Moves {
 		if m.Sure {
-			said = append(said, fmt.Sprintf("p%g: %s [%s] %s", 100*c.Quantile, sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
+			said = append(said, fmt.Sprintf("%s: %s [%s] %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
 		}
 	}
 	return said

@@ -41,7 +41,7 @@ func (f *Findings) slowTrial(r *dyno.Result, quantile float64, serves []string) 
 		return nil, err
 	}
 	var sent []slow.Request
-	if r.Clock != 0 && r.Node == nil { // else the clock is another machine's
+	if r.Clock != 0 && r.Node == nil && len(r.Generators) == 0 { // else the clock is another machine's
 		for q, err := range f.Dir.Requests(r.Trial.N) {
 			if err != nil { // none were kept: what the service saw is enough
 				sent = nil

@@ -15,7 +15,7 @@ import (
 )
 
 // holds are for how long a lock is held in the settings that are compared with the first.
-var holds = []string{"5ms", "5000us", "5500us", "6ms", "7ms"}
+var holds = []string{"5ms", "5000us", "6ms", "7ms", "8ms"}
 
 // changes counts how often the line of a changed wait is named as the change of p99, and how often any line is where
 // nothing changed.

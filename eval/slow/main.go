@@ -216,7 +216,7 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 	}
 	seen := w.Excess.Mean // by the handler, which does not run before its goroutine woke; hogs are before that
 	for _, l := range w.Lines {
-		if l.Part == "arriving" {
+		if l.Part == "arriving" && !strings.Contains(c.part, "arriving") {
 			seen -= l.Excess.Mean
 		}
 	}

@@ -151,6 +151,9 @@ func (v view) slow() (lines []string) {
 				lines = append(lines, name+m)
 			}
 		} else if why := words.SlowWhy(s.Slow); why != "" {
+			if name == "" {
+				why = strings.ToUpper(why[:1]) + why[1:]
+			}
 			lines = append(lines, name+why)
 		}
 	}

@@ -84,6 +84,40 @@ func Many(pairs []Pair, base, other []float64) []Shift {
 	return out
 }
 
+// Each compares two settings in many quantities as Many does, but each by its own deviations: for parts that have
+// nothing in common, one a hundred times another. The variance is never below that of counting.
+func Each(pairs []Pair) []Shift {
+	out := make([]Shift, len(pairs))
+	nan := math.NaN()
+	var family []*Comparison
+	var of []int
+	for i, p := range pairs {
+		n := float64(len(p.Base))
+		diffs, counting := make([]float64, len(p.Base)), 0.0
+		for b := range diffs {
+			diffs[b] = p.Other[b] - p.Base[b]
+			counting += p.Sampling[b] / n
+		}
+		mean, variance := meanVar(diffs)
+		out[i] = Shift{Diff: mean, Lo: nan, Hi: nan, P: nan, Adjusted: nan, DF: n - 1}
+		if variance = max(variance, counting); n < 2 || variance == 0 {
+			continue
+		}
+		se := math.Sqrt(variance / n)
+		h := quantileT(0.05, n-1) * se
+		out[i].Lo, out[i].Hi, out[i].P = mean-h, mean+h, tailT(mean/se, n-1)
+		if p.Tested {
+			family = append(family, &Comparison{P: out[i].P})
+			of = append(of, i)
+		}
+	}
+	Adjust(family)
+	for k, i := range of {
+		out[i].Adjusted = family[k].Adjusted
+	}
+	return out
+}
+
 // A part is how a pair deviates over the blocks; variances are of one block's difference.
 type part struct {
 	level    float64 // mean of base and other

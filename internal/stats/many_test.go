@@ -168,3 +168,27 @@ func TestManyFinds(t *testing.T) {
 		}
 	}
 }
+
+// A part is told apart by its own deviations, however much others vary; and never by less than counting allows.
+func TestEach(t *testing.T) {
+	zero := make([]float64, 6)
+	pairs := []Pair{
+		{Base: []float64{5, 5.1, 4.9, 5, 5.1, 4.9}, Other: []float64{7, 7.1, 6.9, 7.1, 7, 6.9}, Sampling: zero, Tested: true},
+		{Base: []float64{.01, .09, .02, .05, .01, .03}, Other: []float64{.05, .01, .07, .02, .08, .01}, Sampling: zero, Tested: true},
+		{Base: []float64{1, 1, 1, 1, 1, 1}, Other: []float64{2, 2, 2, 2, 2, 2}, Sampling: []float64{9, 9, 9, 9, 9, 9}, Tested: true},
+		{Base: zero, Other: zero, Sampling: zero, Tested: true},
+	}
+	got := Each(pairs)
+	if s := got[0]; s.Diff != 2 || !(s.Lo > 1.9) || !(s.Hi < 2.1) || !(s.Adjusted < 1e-5) {
+		t.Errorf("a change of 2: %+v", s)
+	}
+	if s := got[1]; !(s.Adjusted > 0.05) {
+		t.Errorf("of noise: %+v", s)
+	}
+	if s := got[2]; !(s.Lo < 0) || !(s.Adjusted > 0.05) {
+		t.Errorf("of few requests: %+v", s)
+	}
+	if s := got[3]; s.Diff != 0 || !math.IsNaN(s.P) || !math.IsNaN(s.Adjusted) {
+		t.Errorf("of nothing: %+v", s)
+	}
+}

@@ -200,13 +200,16 @@ func Compare(base, other *Why) *Change {
 	at := func(t *Trial) float64 { return t.At }
 	near := func(t *Trial) float64 { return t.Band.Mean }
 	p := stats.Pair{Base: totals(a, at), Other: totals(b, at), Sampling: make([]float64, len(a))}
-	c.At = stats.Many([]stats.Pair{p}, p.Base, p.Other)[0]
+	c.At = stats.Each([]stats.Pair{p})[0]
 	baseNear, otherNear := totals(a, near), totals(b, near)
 	for i := range baseNear {
 		c.Near += (otherNear[i] - baseNear[i]) / float64(len(a))
 		c.Level += baseNear[i] / float64(len(a))
 	}
-	for i, s := range stats.Many(pairs, baseNear, otherNear) {
+	for i, p := range pairs { // less cannot be sure
+		pairs[i].Tested = max(mean(p.Base), mean(p.Other)) > leastShare*c.Level
+	}
+	for i, s := range stats.Each(pairs) {
 		m := moves[keys[i]]
 		m.Shift = s
 		m.Sure = s.Adjusted < 0.05 && math.Abs(s.Diff) > leastShare*c.Level
@@ -261,10 +264,17 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 	return pairs, keys, moves
 }
 
+func mean(xs []float64) (sum float64) {
+	for _, x := range xs {
+		sum += x / float64(len(xs))
+	}
+	return sum
+}
+
 func pairOf(of map[moveKey]*stats.Pair, k moveKey, n int) *stats.Pair {
 	p := of[k]
 	if p == nil {
-		p = &stats.Pair{Base: make([]float64, n), Other: make([]float64, n), Sampling: make([]float64, n), Tested: true}
+		p = &stats.Pair{Base: make([]float64, n), Other: make([]float64, n), Sampling: make([]float64, n)}
 		of[k] = p
 	}
 	return p

@@ -108,7 +108,7 @@ func moves(c *slow.Change, of, base string) layout.Section {
 	return layout.Section{
 		Title: "Why " + name + " changed: " + of + " against " + base,
 		Grids: []layout.Grid{g},
-		Notes: []string{fmt.Sprintf("%s changed by %s [%s] in %s of traces. The parts add up to the change of the requests near it, %s.", name,
+		Notes: []string{fmt.Sprintf("%s changed by %s %s in %s of traces. The parts add up to the change of the requests near it, %s.", name,
 			sc.SignedWith(c.At.Diff), sc.SignedInterval(c.At.Lo, c.At.Hi), layout.Count(c.Blocks, "block"), sc.SignedWith(c.Near))},
 	}
 }

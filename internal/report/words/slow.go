@@ -143,7 +143,7 @@ func SlowMoved(c *slow.Change) (said []string) {
 	sc := layout.ScaleOf("mean-sec", c.Level)
 	for _, m := range c.Moves {
 		if m.Sure {
-			said = append(said, fmt.Sprintf("%s: %s [%s] %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
+			said = append(said, fmt.Sprintf("%s: %s %s %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
 		}
 	}
 	return said

@@ -46,6 +46,9 @@ func lines(w *slow.Why, of string) layout.Section {
 		Cols: []layout.Column{{}, {}, {}, {Left: true}},
 		Head: [][]string{{"excess, " + sc.Unit, "share", "95% interval", ""}},
 	}
+	if len(w.Trials) == 1 {
+		g.Cols[2].Keep = 1 // it is empty
+	}
 	rest := w.Excess.Mean
 	for n, l := range w.Lines {
 		if n == mostSlowLines || l.Excess.Mean < leastLine*w.Excess.Mean {

@@ -32,7 +32,8 @@ func TestAnswers(t *testing.T) {
 		{"hand over", 1, false, 0, true, "answered by process "},
 		{"prefork", 2, true, 2, true, "answered by 2 processes"},
 	} {
-		p := mustStart(t, c.mode, nil, Options{})
+		// The port of a prefork is open before its children are there; an answer comes from one of them.
+		p := mustStart(t, c.mode, func(s *dyno.Subject) { s.Ready = "/healthz" }, Options{})
 		all := p.Processes()
 		if len(all) <= c.children || all[0] != p.PID {
 			t.Fatalf("%s: processes %v of %d", c.mode, all, p.PID)

@@ -88,6 +88,7 @@ const (
 	WarnRunDir      WarningKind = "run-directory" // a part of it cannot be read
 	WarnCauses      WarningKind = "causes"        // profiles cannot tell them
 	WarnAttribution WarningKind = "attribution"   // of an execution trace, is missing
+	WarnSlow        WarningKind = "why-slow"      // some traces do not say why requests are slow
 	WarnTail        WarningKind = "tail"          // is left out
 	WarnGrowth      WarningKind = "growth"        // a part of it is left out
 	WarnSteady      WarningKind = "steadiness"    // is left out

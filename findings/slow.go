@@ -4,28 +4,35 @@ import (
 	"io"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/slow"
 )
 
 // whySlow reads the execution traces and the requests of trials ForTrace into the table: why the requests above a
-// quantile are slow, and why it differs from the baseline's. A trace that cannot be read is a doubt of attribute.
+// quantile are slow, and why it differs from the baseline's. Traces that say nothing of it become a doubt.
 func (f *Findings) whySlow(quantile float64, serves []string) {
 	t := f.Table
-	trials := map[string][]*slow.Trial{}
+	taken, trials := map[string]int{}, map[string][]*slow.Trial{}
 	for _, r := range f.Results {
 		if r.Trial.For != dyno.ForTrace || r.Err != "" {
 			continue
 		}
-		w, err := f.slowTrial(r, quantile, serves)
-		if err != nil || w == nil {
-			continue
-		}
 		setting := r.Trial.Setting.String()
-		trials[setting] = append(trials[setting], w)
+		taken[setting]++
+		if w, err := f.slowTrial(r, quantile, serves); err == nil && w != nil {
+			trials[setting] = append(trials[setting], w)
+		}
 	}
 	for i := range t.Settings {
 		s := &t.Settings[i]
-		s.Slow = slow.Explain(s.Setting.String(), trials[s.Setting.String()])
+		s.Slow = slow.Explain(trials[s.Setting.String()])
+		used := 0
+		if s.Slow != nil {
+			used = len(s.Slow.Trials)
+		}
+		if all := taken[s.Setting.String()]; used < all && (used > 0 || f.Plan.WhySlow) {
+			t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnSlow, About: s.Setting.Label(), N: used, Of: all})
+		}
 		if base := &t.Settings[0]; i > 0 {
 			s.SlowMoved = slow.Compare(base.Slow, s.Slow)
 		}

@@ -139,27 +139,6 @@ func (v view) briefService(o layout.Options) []passage {
 	}
 }
 
-// slow says of each setting why its percentile changed, or why its slow requests are slow.
-func (v view) slow() (lines []string) {
-	for i := range v.Settings {
-		s, name := &v.Settings[i], ""
-		if len(v.Settings) > 1 {
-			name = v.SettingName(i) + ": "
-		}
-		if moved := words.SlowMoved(s.SlowMoved); len(moved) > 0 {
-			for _, m := range moved[:min(len(moved), briefCauses)] {
-				lines = append(lines, name+m)
-			}
-		} else if why := words.SlowWhy(s.Slow); why != "" {
-			if name == "" {
-				why = strings.ToUpper(why[:1]) + why[1:]
-			}
-			lines = append(lines, name+why)
-		}
-	}
-	return lines
-}
-
 // atMost are the first of some items.
 func atMost(name string, items []string, rank int) passage {
 	if more := len(items) - briefItems; more > 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/tables"
+	"github.com/dynolab/dyno/internal/report/words"
 )
 
 // Slow writes why requests are slow, and why the percentile changed, as text or as Markdown. The error is w's.
@@ -27,4 +28,25 @@ func Slow(w io.Writer, f *findings.Findings, form string, o layout.Options) erro
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(b.String(), "\n"))
 	return err
+}
+
+// slow says of each setting why its percentile changed, or why its slow requests are slow.
+func (v view) slow() (lines []string) {
+	for i := range v.Settings {
+		s, name := &v.Settings[i], ""
+		if len(v.Settings) > 1 {
+			name = v.SettingName(i) + ": "
+		}
+		if moved := words.SlowMoved(s.SlowMoved); len(moved) > 0 {
+			for _, m := range moved[:min(len(moved), briefCauses)] {
+				lines = append(lines, name+m)
+			}
+		} else if why := words.SlowWhy(s.Slow); why != "" {
+			if name == "" {
+				why = strings.ToUpper(why[:1]) + why[1:]
+			}
+			lines = append(lines, name+why)
+		}
+	}
+	return lines
 }

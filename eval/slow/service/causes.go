@@ -11,10 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -274,44 +272,6 @@ func limitedGroup() time.Duration {
 
 func part() { time.Sleep(1200 * time.Microsecond) }
 
-// Writing to a disk.
-var file *os.File
-
-func openFile() {
-	file, _ = os.CreateTemp("", "slow")
-	os.Remove(file.Name())
-}
-
-func syncFile() {
-	file.WriteAt(make([]byte, 4<<20), 0)
-	file.Sync()
-}
-
-// Other work on the CPUs.
-func hog() { burn(8 * time.Millisecond) }
-
-// Garbage.
-type node struct {
-	l, r *node
-	_    [6]int
-}
-
-func tree(d int) *node {
-	if d == 0 {
-		return &node{}
-	}
-	return &node{l: tree(d - 1), r: tree(d - 1)}
-}
-
-var kept atomic.Pointer[node]
-var garbage atomic.Pointer[node]
-
-func allocate() {
-	for range 40 {
-		garbage.Store(tree(6))
-	}
-}
-
 // Readers that a writer holds up.
 type lookup struct {
 	mu sync.RWMutex
@@ -445,33 +405,6 @@ func take() time.Duration {
 	waited := time.Since(began)
 	runtime.SetFinalizer(&handle{}, func(*handle) { free <- struct{}{} })
 	return waited
-}
-
-// Pages of a file that are not in memory.
-var mapped []byte
-
-const mappedSize = 64 << 20
-
-func mapFile() {
-	f, err := os.CreateTemp("", "pages")
-	if err != nil {
-		panic(err)
-	}
-	os.Remove(f.Name())
-	f.Truncate(mappedSize)
-	mapped, err = syscall.Mmap(int(f.Fd()), 0, mappedSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		panic(err)
-	}
-}
-
-//go:noinline
-func touchPages() {
-	at := rand.IntN(mappedSize/2) &^ 4095
-	syscall.Madvise(mapped[at:at+mappedSize/8], syscall.MADV_DONTNEED)
-	for i := at; i < at+mappedSize/8; i += 4096 {
-		mapped[i]++
-	}
 }
 
 // A gate that is closed now and then.

@@ -122,21 +122,9 @@ const oldestTrace = 22
 // are goroutines of net/http's server, of HTTP/1 and HTTP/2, and each goroutine whose
 // function begins with one of the prefixes.
 func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
-	b := bufio.NewReaderSize(r, 64<<10)
-	head, err := b.Peek(len("go 1.22 trace"))
+	events, err := Open(r)
 	if err != nil {
-		return nil, fmt.Errorf("read execution trace: %w", err)
-	}
-	version := 0
-	if _, err := fmt.Sscanf(string(head), "go 1.%2d", &version); err != nil {
-		return nil, fmt.Errorf("read execution trace: it begins with %q", head)
-	}
-	if version < oldestTrace {
-		return nil, fmt.Errorf("read execution trace: it was written by Go 1.%d (want Go 1.%d or later)", version, oldestTrace)
-	}
-	events, err := trace.NewReader(b)
-	if err != nil {
-		return nil, fmt.Errorf("read execution trace: %w", err)
+		return nil, err
 	}
 	w := traceWalk{goroutines: map[trace.GoID]*goroutine{}, stacks: map[trace.Stack]stackFacts{}, prefixes: prefixes}
 	for first := true; ; first = false {
@@ -153,6 +141,27 @@ func Read(r io.Reader, prefixes ...string) (*Attribution, error) {
 		}
 		w.event(&e)
 	}
+}
+
+// Open opens an execution trace of Go 1.22 or later.
+func Open(r io.Reader) (*trace.Reader, error) {
+	b := bufio.NewReaderSize(r, 64<<10)
+	head, err := b.Peek(len("go 1.22 trace"))
+	if err != nil {
+		return nil, fmt.Errorf("read execution trace: %w", err)
+	}
+	version := 0
+	if _, err := fmt.Sscanf(string(head), "go 1.%2d", &version); err != nil {
+		return nil, fmt.Errorf("read execution trace: it begins with %q", head)
+	}
+	if version < oldestTrace {
+		return nil, fmt.Errorf("read execution trace: it was written by Go 1.%d (want Go 1.%d or later)", version, oldestTrace)
+	}
+	events, err := trace.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("read execution trace: %w", err)
+	}
+	return events, nil
 }
 
 type traceWalk struct {

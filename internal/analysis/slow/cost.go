@@ -13,7 +13,7 @@ import (
 type Key struct {
 	Part Part
 	Site Site    // of the subject's own code; empty where none is known
-	By   Culprit // of waiting; empty where nobody is known, as for a timer
+	By   Culprit // of waiting; empty where none is known, as for a timer
 }
 
 // A Part is what a request's time is spent in.
@@ -24,10 +24,10 @@ const Arriving = exectrace.Arriving
 
 // A Culprit is what the goroutine did that a request waited for.
 type Culprit struct {
-	Part  Part `json:"part"`
-	Site  Site `json:"site"`            // its own line; without a line, the function that it was started with
-	Other bool `json:"other,omitempty"` // it served another request
-	Idle  bool `json:"idle,omitempty"`  // a P had nothing to do: the kernel woke it late
+	Part  Part
+	Site  Site // its own line; without a line, the function that it was started with
+	Other bool // it served another request
+	Idle  bool // a P had nothing to do: the kernel woke it late
 }
 
 // cost is where the time of requests went, in ns.
@@ -78,8 +78,8 @@ func (g *goroutine) sampled(from, to int64) []sample {
 	return g.samples[a:max(a, b)]
 }
 
-// behind splits a time in which a goroutine waited for a P. While a P is free, nobody holds it up but the kernel,
-// which wakes a thread; while the world is stopped, that does; else it is what the Ps run.
+// behind splits a time in which a goroutine waited for a P. While a P is free, the kernel holds it up, which has to
+// wake a thread; while the world is stopped, that does; else it is what the Ps run.
 func (t *Trace) behind(self int32, from, to int64, add func(by Culprit, ns float64)) {
 	if to <= from || len(t.running) == 0 {
 		return
@@ -235,7 +235,6 @@ func (t *Trace) did(g *goroutine, s *stretch, over int32, from, to int64, add fu
 // wakes reports whether another goroutine ended a wait, and did something just then.
 func (t *Trace) wakes(s *stretch, cur int32, at int64) bool {
 	if s.waker == none || s.waker == cur || s.end != at || s.part == exectrace.Network { // whoever polled it
-
 		return false
 	}
 	by := t.goroutines[s.waker]

@@ -139,7 +139,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// Time without a P goes to what the Ps ran, and to nobody where one was free.
+// Time without a P goes to what the Ps ran, and to the kernel where one was free.
 func TestBehind(t *testing.T) {
 	w := newWorld()
 	w.sites = append(w.sites, Site{Func: "main.hog"})
@@ -164,7 +164,7 @@ func TestBehind(t *testing.T) {
 		}
 	}
 	if hogged := c.total(exectrace.Runnable, "", exectrace.Running, "main.hog"); !near(hogged, 1.25) || !near(others, 0.5) || !near(idle, 1) || !near(stopped, 0.5) || !near(c.all(), 4) {
-		t.Errorf("behind the hog %v, others %v, nobody %v, the stopped world %v ms of %v; want 1.25, 0.5, 1, 0.5", hogged, others, idle, stopped, c)
+		t.Errorf("behind the hog %v, others %v, the kernel %v, the stopped world %v ms of %v; want 1.25, 0.5, 1, 0.5", hogged, others, idle, stopped, c)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestMatchWithin(t *testing.T) {
 	}
 }
 
-// Requests that nothing tells apart are nobody's.
+// Requests that nothing tells apart are left out.
 func TestMatchAlike(t *testing.T) {
 	rs := []Request{{0, 0, 0, 1e6}, {1, 0, 0, 1e6}}
 	all := []served{{1, 0, 50_000, 8e5, 9e5}, {2, 0, 50_000, 8e5, 9e5}}
@@ -290,13 +290,13 @@ func TestCompare(t *testing.T) {
 	false1, found, wrong := 0, 0, 0
 	grown := Key{Part: exectrace.Locking, Site: Site{Func: "c", File: "f.go", Line: 2}}
 	for range runs {
-		base := Explain("base", trials(rng, 6, parts(12)))
-		if slices.ContainsFunc(Compare(base, Explain("same", trials(rng, 6, parts(12)))).Moves, func(m Move) bool { return m.Sure }) {
+		base := Explain(trials(rng, 6, parts(12)))
+		if slices.ContainsFunc(Compare(base, Explain(trials(rng, 6, parts(12)))).Moves, func(m Move) bool { return m.Sure }) {
 			false1++
 		}
 		ms := parts(12)
 		ms[grown] = 0.6 // +8 % of p99
-		c := Compare(base, Explain("other", trials(rng, 6, ms)))
+		c := Compare(base, Explain(trials(rng, 6, ms)))
 		for _, m := range c.Moves {
 			if m.Sure && m.Func == "c" {
 				found++
@@ -318,7 +318,7 @@ func TestJoin(t *testing.T) {
 		{Part: exectrace.Sleeping, Site: load}: 0.003,
 		{Part: exectrace.Locking, Site: Site{Func: "get", File: "f.go", Line: 9}, By: Culprit{Part: exectrace.Sleeping, Site: load, Other: true}}: 0.003,
 	}}}}
-	w := Explain("", ts)
+	w := Explain(ts)
 	if len(w.Lines) != 1 || w.Lines[0].Site != load || !near(w.Lines[0].Excess.Mean, 0.006) || len(w.Lines[0].Joined) != 1 {
 		t.Errorf("%+v", w.Lines)
 	}

@@ -5,7 +5,6 @@
 package slow
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -24,13 +23,11 @@ import (
 // A Trace is what an execution trace has of goroutines: what each did, when, and what woke it.
 type Trace struct {
 	Begin, End int64 // ns of the trace's clock; on Linux that is CLOCK_MONOTONIC
-	Events     int
-	Cut        bool // it was longer than MostEvents
+	Cut        bool  // it was longer than MostEvents
 
 	goroutines []*goroutine
-	numbers    map[trace.GoID]int32 // places in goroutines
-	stacks     []stack              // 0 is none
-	sites      []Site               // 0 is none
+	stacks     []stack // 0 is none
+	sites      []Site  // 0 is none
 	running    map[trace.ProcID][]running
 	free       map[trace.ProcID][]span // when a P had nothing to do
 	stops      []span                  // of the world
@@ -115,6 +112,7 @@ type reader struct {
 	*Trace
 	module   string // in the module cache that package main is in
 	prefixes []string
+	numbers  map[trace.GoID]int32  // places in goroutines
 	of       map[trace.Stack]int32 // of this generation
 	byText   map[string]int32
 	bySite   map[Site]int32
@@ -129,16 +127,16 @@ type reader struct {
 // main and of its module. A goroutine whose function begins with one of the prefixes is a request,
 // as are the handlers of net/http and grpc-go.
 func Read(r io.Reader, prefixes ...string) (*Trace, error) {
-	events, err := trace.NewReader(bufio.NewReaderSize(r, 1<<20))
+	events, err := exectrace.Open(r)
 	if err != nil {
-		return nil, fmt.Errorf("read execution trace: %w", err)
+		return nil, err
 	}
 	t := &Trace{
-		numbers: map[trace.GoID]int32{}, stacks: make([]stack, 1), sites: make([]Site, 1),
+		stacks: make([]stack, 1), sites: make([]Site, 1),
 		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, since: map[trace.ProcID]int64{}}
-	for {
+	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, since: map[trace.ProcID]int64{}}
+	for read := 0; ; read++ {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {
 			break
@@ -146,7 +144,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read execution trace: %w", err)
 		}
-		if t.Events++; t.Events > MostEvents {
+		if read == MostEvents {
 			t.Cut = true
 			break
 		}

@@ -51,14 +51,6 @@ type Client struct {
 	Leaving       float64 // answered, and not yet received: the kernel, and dyno
 }
 
-// arrived is when its goroutine woke, within the time that the client knows of.
-func (o *one) arrived() int64 { return min(max(o.woken, o.from), o.to) }
-
-// busy is until when its connection was still busy with the request before.
-func (o *one) busy() int64 {
-	return min(max(o.waits, o.from), o.arrived())
-}
-
 // typical are the requests between these quantiles.
 const typicalFrom, typicalTo = 0.4, 0.6
 
@@ -78,9 +70,14 @@ type one struct {
 
 func (o *one) took() int64 { return o.to - o.from - o.waking }
 
+// arrived is when its goroutine woke, within the time that the client knows of.
+func (o *one) arrived() int64 { return min(max(o.woken, o.from), o.to) }
+
+// busy is until when its connection was still busy with the request before.
+func (o *one) busy() int64 { return min(max(o.waits, o.from), o.arrived()) }
+
 // Of explains the requests of a trial, by a trace and by what the client sent and got answered within it, if that
-// is known. It sorts sent.
-// It is nil if too few requests are in the trace.
+// is known. It sorts sent. It is nil if too few requests are in the trace.
 func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut}
 	all := t.served()
@@ -109,7 +106,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	half := math.Min((1-quantile)/2, 0.025)
 	r.Band = t.group(part(quantile-half, quantile+half), r.Matched)
 	typical := part(typicalFrom, typicalTo)
-	step := max(1, len(typical)/mostTypical)
+	step := max(1, (len(typical)+mostTypical-1)/mostTypical)
 	for i := range len(typical) / step {
 		typical[i] = typical[i*step]
 	}

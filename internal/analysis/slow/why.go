@@ -10,7 +10,6 @@ import (
 
 // A Why says where the excess of one setting's slow requests goes: what they took more than typical ones.
 type Why struct {
-	Setting  string
 	Quantile float64
 	Trials   []*Trial
 
@@ -41,7 +40,7 @@ type lineKey struct {
 }
 
 // Explain puts the trials of one setting together. It is nil without trials.
-func Explain(setting string, trials []*Trial) *Why {
+func Explain(trials []*Trial) *Why {
 	trials = slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t == nil })
 	matched := 0
 	for _, t := range trials {
@@ -53,7 +52,7 @@ func Explain(setting string, trials []*Trial) *Why {
 	if len(trials) == 0 {
 		return nil
 	}
-	w := &Why{Setting: setting, Quantile: trials[0].Quantile, Trials: trials}
+	w := &Why{Quantile: trials[0].Quantile, Trials: trials}
 	var excess []float64
 	lines := map[lineKey]*Line{}
 	of := map[lineKey][]float64{}
@@ -147,13 +146,12 @@ func join(lines map[lineKey]*Line, of map[lineKey][]float64, by map[lineKey]map[
 // The parts add up to the change (Tasche, Euler Allocation, 2008: a quantile is the sum of the expectations of
 // its parts, given that the whole is there).
 type Change struct {
-	Base, Other string
-	Quantile    float64
-	Blocks      int
-	At          stats.Shift // change of the percentile itself, in seconds; Adjusted is NaN
-	Near        float64     // mean change of the requests near it, in seconds, which the parts add up to
-	Level       float64     // mean time of the baseline's requests near it, in seconds
-	Moves       []Move      // the greatest first
+	Quantile float64
+	Blocks   int
+	At       stats.Shift // change of the percentile itself, in seconds; Adjusted is NaN
+	Near     float64     // mean change of the requests near it, in seconds, which the parts add up to
+	Level    float64     // mean time of the baseline's requests near it, in seconds
+	Moves    []Move      // the greatest first
 }
 
 // A Move is what changed in one function.
@@ -189,7 +187,7 @@ func Compare(base, other *Why) *Change {
 	if len(a) < 2 {
 		return nil
 	}
-	c := &Change{Base: base.Setting, Other: other.Setting, Quantile: base.Quantile, Blocks: len(a)}
+	c := &Change{Quantile: base.Quantile, Blocks: len(a)}
 	pairs, keys, moves := movesOf(a, b)
 	totals := func(ts []*Trial, of func(*Trial) float64) (xs []float64) {
 		for _, t := range ts {

@@ -115,7 +115,7 @@ const leastSaid = 0.3
 
 // SlowWhy says in one sentence where most of the slow requests' excess is; "" if it is nowhere.
 func SlowWhy(w *slow.Why) string {
-	if w == nil || !(w.Excess.Mean > 0) {
+	if w == nil || len(w.Lines) == 0 || !(w.Excess.Mean > 0) {
 		return ""
 	}
 	top := &w.Lines[0]

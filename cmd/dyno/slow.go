@@ -33,7 +33,7 @@ waited for; and of settings that differ, which lines changed the percentile.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
 			if err != nil || !(p >= 50 && p < 100) {
-				return flags.Mistakef("--p %s is no percentile to look above (want 50 to 99.99)", percentile)
+				return flags.Mistakef("--p %s is no percentile to look above (want 50 or more, below 100)", percentile)
 			}
 			dir, err := readNoted(cmd, args[0])
 			if err != nil {

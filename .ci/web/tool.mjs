@@ -55,9 +55,9 @@ export async function output(program, args, options = {}) {
  * synthetic makes a run directory, or a folder of them, with eval/page, and lets
  * dyno write what it makes of the results.
  */
-export async function synthetic(kind, path = join(scratch, kind)) {
+export async function synthetic(kind, path = join(scratch, kind), scale = 1) {
   mkdirSync(dirname(path), { recursive: true });
-  await output(env("EVAL_PAGE"), ["-kind", kind, "-out", path]);
+  await output(env("EVAL_PAGE"), ["-kind", kind, "-out", path, "-scale", scale]);
   const runs = existsSync(join(path, "run.json")) ? [path] : readdirSync(path).map((name) => join(path, name));
   const waiting = runs.filter((dir) => existsSync(join(dir, "run.json")));
   await Promise.all(Array.from({ length: availableParallelism() }, async () => {

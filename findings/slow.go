@@ -1,7 +1,13 @@
 package findings
 
 import (
+	"cmp"
+	"fmt"
 	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -13,14 +19,26 @@ import (
 func (f *Findings) whySlow(quantile float64, serves []string) {
 	t := f.Table
 	taken, trials := map[string]int{}, map[string][]*slow.Trial{}
+	asked := f.Plan.WhySlow
 	for _, r := range f.Results {
-		if r.Trial.For != dyno.ForTrace || r.Err != "" {
+		if r.Err != "" {
 			continue
 		}
+		var files []string
+		switch {
+		case r.Trial.For == dyno.ForTrace:
+			files = []string{f.Dir.TrialFile(r.Trial.N, "trace.out")}
+		case len(f.Results) == 1: // a watch may have several
+			files = f.watched(r.Trial.N)
+			asked = asked || files != nil
+		}
 		setting := r.Trial.Setting.String()
-		taken[setting]++
-		if w, err := f.slowTrial(r, quantile, serves); err == nil && w != nil {
-			trials[setting] = append(trials[setting], w)
+		for n, file := range files {
+			taken[setting]++
+			if w, err := f.slowTrial(r, file, quantile, serves); err == nil && w != nil {
+				w.Block += n
+				trials[setting] = append(trials[setting], w)
+			}
 		}
 	}
 	for i := range t.Settings {
@@ -30,18 +48,84 @@ func (f *Findings) whySlow(quantile float64, serves []string) {
 		if s.Slow != nil {
 			used = len(s.Slow.Trials)
 		}
-		if all := taken[s.Setting.String()]; used < all && (used > 0 || f.Plan.WhySlow) {
+		if all := taken[s.Setting.String()]; used < all && (used > 0 || asked) {
 			t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnSlow, About: s.Setting.Label(), N: used, Of: all})
 		}
 		if base := &t.Settings[0]; i > 0 {
 			s.SlowMoved = slow.Compare(base.Slow, s.Slow)
+			because(s.Why, s.SlowMoved)
 		}
 	}
 }
 
-// slowTrial reads one trial. It is nil if the trace has too few requests.
-func (f *Findings) slowTrial(r *dyno.Result, quantile float64, serves []string) (*slow.Trial, error) {
-	trace, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*slow.Trace, error) {
+// watched are the files of the traces of a watch.
+func (f *Findings) watched(n int) (files []string) {
+	dir := filepath.Dir(f.Dir.TrialFile(n, "trace.out"))
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "trace-") {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files
+}
+
+// because takes the lines that surely changed a percentile as the cause of its change, in place of what only changed
+// along with it.
+func because(whys []compare.Why, moved *slow.Change) {
+	if moved == nil {
+		return
+	}
+	sum, unknown := 0.0, dyno.Number(math.NaN())
+	var places []compare.Place
+	for _, m := range moved.Moves {
+		if m.Sure {
+			sum += m.Shift.Diff
+			places = append(places, compare.Place{
+				Func: m.Site.Func, File: m.Site.File, Line: m.Site.Line,
+				Change: dyno.Number(m.Shift.Diff), Lo: dyno.Number(m.Shift.Lo), Hi: dyno.Number(m.Shift.Hi),
+			})
+		}
+	}
+	share := sum / moved.Near
+	metric := ""
+	for _, p := range dyno.Percentiles {
+		if math.Abs(p.Share-moved.Quantile) < 1e-9 {
+			metric = p.Metric
+		}
+	}
+	for i := range whys {
+		if whys[i].Metric != metric || !(share > 0) { // else they offset what else changed
+			continue
+		}
+		whys[i].Causes = []compare.Cause{{
+			Class: compare.ClassSlow, Metric: metric, Base: unknown, Now: unknown, Lo: unknown, Hi: unknown,
+			Share: dyno.Number(min(share, 1)), Least: unknown, Most: unknown, Offset: share > 1.05, Places: places,
+		}}
+	}
+}
+
+// Traces explains the slow requests in execution traces of one service that are files of their own, such as those of
+// net/http/pprof or of runtime/trace.FlightRecorder. The table has no more than that, of one setting.
+func Traces(files []string, o Options) (*Findings, error) {
+	quantile := cmp.Or(o.SlowerThan, slow.P99)
+	var trials []*slow.Trial
+	for n, file := range files {
+		trace, err := reading(file, func(r io.Reader) (*slow.Trace, error) { return slow.Read(r, o.Serves...) })
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if t := trace.Of(nil, quantile); t != nil {
+			t.N, t.Block = n+1, n+1
+			trials = append(trials, t)
+		}
+	}
+	return &Findings{Plan: &dyno.Experiment{}, Table: &Table{Settings: []Setting{{Slow: slow.Explain(trials)}}}}, nil
+}
+
+// slowTrial reads one trace of a trial. It is nil if that has too few requests.
+func (f *Findings) slowTrial(r *dyno.Result, file string, quantile float64, serves []string) (*slow.Trial, error) {
+	trace, err := reading(file, func(trace io.Reader) (*slow.Trace, error) {
 		return slow.Read(trace, serves...)
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,42 +21,30 @@ func newSlow() *cobra.Command {
 	var percentile, setting, against string
 	var serves []string
 	cmd := &cobra.Command{
-		Use:   "slow DIR",
+		Use:   "slow {DIR | TRACE...}",
 		Short: "Say why the slowest requests are slow, and why a percentile changed",
-		Long: `Slow reads the execution traces of dyno run --why-slow again. It says on which line the
+		Long: `Slow reads the execution traces of dyno run --why-slow again, or those in files, as
+net/http/pprof and runtime/trace.FlightRecorder write them. It says on which line the
 slowest requests spend the time that typical ones do not, and which goroutine they
 waited for; and of settings that differ, which lines changed the percentile.
 
     dyno slow DIR
     dyno slow DIR --p 99.9                          the slowest 0.1 %
-    dyno slow DIR --setting rev=HEAD --against rev=main`,
-		Args: cobra.ExactArgs(1),
+    dyno slow DIR --setting rev=HEAD --against rev=main
+    curl -o trace.out 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'
+    dyno slow trace.out --format html > slow.html   with the slowest requests, one by one`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
 			if err != nil || !(p >= 50 && p < 100) {
 				return flags.Mistakef("--p %s is no percentile to look above (want 50 or more, below 100)", percentile)
 			}
-			dir, err := readNoted(cmd, args[0])
+			f, err := slowIn(cmd, args, setting, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
 			if err != nil {
 				return err
-			}
-			if against != "" && !slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == against }) {
-				return flags.Mistakef("--against %s is no setting of the run (want one of %s)", against, settingsOf(dir.Run.Plan))
-			}
-			f, err := findings.Read(dir, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
-			if err != nil {
-				return err
-			}
-			if all := f.Table.Settings; setting != "" {
-				f.Table.Settings = slices.DeleteFunc(slices.Clone(all), func(s findings.Setting) bool {
-					return !s.Baseline && !strings.Contains(s.Setting.String(), setting)
-				})
-				if len(f.Table.Settings) == 1 && !strings.Contains(all[0].Setting.String(), setting) {
-					return flags.Mistakef("--setting %s is in no setting of the run (want a part of %s)", setting, settingsOf(dir.Run.Plan))
-				}
 			}
 			if !slices.ContainsFunc(f.Table.Settings, func(s findings.Setting) bool { return s.Slow != nil }) {
-				return errors.New("the run has no execution trace with enough requests (consider: dyno run --why-slow, or a lower --p)")
+				return errors.New("no execution trace has enough requests (consider: dyno run --why-slow, a longer trace, or a lower --p)")
 			}
 			if o.form() == "json" {
 				e := json.NewEncoder(cmd.OutOrStdout())
@@ -71,8 +60,37 @@ waited for; and of settings that differ, which lines changed the percentile.
 	fs.StringVar(&setting, "setting", "", "part of the name of the `setting`s to show (default all)")
 	fs.StringVar(&against, "against", "", "the `setting` to compare with (default the baseline)")
 	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC")
-	o.flags(fs, "format: text, json or markdown", "text", "json", "markdown")
+	o.flags(fs, "format: text, json, markdown or html", "text", "json", "markdown", "html")
 	return cmd
+}
+
+// slowIn reads files of traces, or a run directory, of which it leaves out other settings.
+func slowIn(cmd *cobra.Command, args []string, setting string, o findings.Options) (*findings.Findings, error) {
+	if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
+		return findings.Traces(args, o)
+	} else if len(args) > 1 {
+		return nil, flags.Mistakef("%s is a directory: want one, or files", args[0])
+	}
+	dir, err := readNoted(cmd, args[0])
+	if err != nil {
+		return nil, err
+	}
+	if o.Base != "" && !slices.ContainsFunc(dir.Run.Plan.Levels(), func(s dyno.Setting) bool { return s.String() == o.Base }) {
+		return nil, flags.Mistakef("--against %s is no setting of the run (want one of %s)", o.Base, settingsOf(dir.Run.Plan))
+	}
+	f, err := findings.Read(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if all := f.Table.Settings; setting != "" {
+		f.Table.Settings = slices.DeleteFunc(slices.Clone(all), func(s findings.Setting) bool {
+			return !s.Baseline && !strings.Contains(s.Setting.String(), setting)
+		})
+		if len(f.Table.Settings) == 1 && !strings.Contains(all[0].Setting.String(), setting) {
+			return nil, flags.Mistakef("--setting %s is in no setting of the run (want a part of %s)", setting, settingsOf(dir.Run.Plan))
+		}
+	}
+	return f, nil
 }
 
 func settingsOf(e *dyno.Experiment) string {

@@ -36,13 +36,13 @@ run without a launch, kept in a run directory. TARGET is one of
                                that holds the port, if it is on this machine
 
 Dyno only reads these pages of the service. It forces no collection and takes no
-profile without --profile-heap. With --load, or with -f and a plan that has a load,
+profile without --profile-heap, and no execution trace without --why-slow. With --load, or with -f and a plan that has a load,
 dyno also sends requests; the other flags of a load are as for dyno load.
 
     dyno watch argus
     dyno watch --pid 1234 --url http://127.0.0.1:6060 -d 1h --every 100ms
     dyno watch argus --load http://127.0.0.1:8080/ -c 1 -d 60m
-    dyno watch http://127.0.0.1:6060 -d 10m --profile-heap
+    dyno watch http://127.0.0.1:6060 -d 10m --profile-heap --why-slow
 ` + summaryHelp,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,6 +82,7 @@ type watchFlags struct {
 	process   string
 	url, load string
 	heap      bool
+	slow      bool
 	ofLoad    []string // the flags that only a load has use for
 }
 
@@ -91,6 +92,7 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes metrics")
 	fs.StringVar(&w.load, "load", "", "send requests to this `URL` meanwhile")
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap (each after a collection) and of goroutines, before and after")
+	fs.BoolVar(&w.slow, "why-slow", false, "say why the slowest requests are slow: execution traces of 2s, one every 30s, the last 20")
 }
 
 // samplingFlags has of a load all but what it varies.
@@ -210,12 +212,15 @@ func (w *watchFlags) find(cmd *cobra.Command, e *dyno.Experiment) (found lab.Wat
 		return found, err
 	case found.Process.PID == os.Getpid():
 		return found, flags.Mistakef("process %d is this dyno itself (want another)", os.Getpid())
-	case !w.heap:
-		return found, nil
-	case e.Probes.Pprof == "":
-		return found, flags.Mistakef("--profile-heap needs the address of net/http/pprof (consider: --url http://127.0.0.1:6060 of a service that imports it)")
+	case (w.heap || w.slow) && e.Probes.Pprof == "":
+		return found, flags.Mistakef("--profile-heap and --why-slow need the address of net/http/pprof (consider: --url http://127.0.0.1:6060 of a service that imports it)")
 	}
-	found.Profiles = []string{"heap", "goroutine"}
+	if w.heap {
+		found.Profiles = []string{"heap", "goroutine"}
+	}
+	if w.slow {
+		found.Traces = lab.WatchTraces
+	}
 	return found, nil
 }
 

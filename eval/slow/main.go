@@ -5,6 +5,7 @@
 //
 //	go run ./slow                    twenty-two services, some ten minutes
 //	go run ./slow -only mutex,pool   some of them
+//	go run ./slow -proto grpc -only mutex,pool    by gRPC, or by http2
 //	go run ./slow -changes 4         is a changed wait named as the change of p99? three minutes a run
 //	go run ./slow -check             exit status 1 if a goal was missed
 //
@@ -33,6 +34,7 @@ const programName = "eval/slow"
 
 type options struct {
 	only, dyno, keep string
+	proto            string
 	check            bool
 	length           time.Duration
 	factor           float64
@@ -79,11 +81,12 @@ func main() {
 	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
+	flag.StringVar(&o.proto, "proto", "http1", "`protocol`: http1, http2 or grpc")
 	flag.DurationVar(&o.length, "d", 4*time.Second, "`length` of each trace")
 	flag.IntVar(&o.runs, "changes", 0, "compare settings in this `number` of runs instead: is the line that changed named?")
 	flag.Float64Var(&o.factor, "rate", 1, "`factor` of the rates")
 	flag.Parse()
-	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 {
+	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 || protocols[o.proto].subject == nil {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -131,6 +134,13 @@ func measure(ctx context.Context, o options) error {
 	goals.Judge(fmt.Sprintf("the right line is on top in %d of %d", of*9/10, of), strconv.Itoa(right), right >= of*9/10)
 	goals.Judge("its share is within 5 points of what the handlers measured", fmt.Sprintf("%d of %d", near, known), near == known)
 	return goals.Conclude(o.check)
+}
+
+// protocols have what dyno and the service are told of each.
+var protocols = map[string]struct{ load, subject []string }{
+	"http1": {nil, []string{}},
+	"http2": {[]string{"--http", "2"}, []string{"-http2"}},
+	"grpc":  {[]string{"--grpc-method", "grpc.health.v1.Health/Check", "--grpc-connections", "4"}, []string{"-grpc"}},
 }
 
 type found struct {
@@ -184,7 +194,10 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 	if c.env != "" {
 		args = append(args, "--env", c.env)
 	}
+	proto := protocols[o.proto]
+	args = append(args, proto.load...)
 	args = append(args, "--", "-case", c.name, "-addr", "{{.Addr}}")
+	args = append(args, proto.subject...)
 	cmd := exec.CommandContext(ctx, p.Dyno, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

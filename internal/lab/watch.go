@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/lab/pages"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/probe/kernel"
-	"github.com/dynolab/dyno/internal/probe/profiles"
 )
 
 // A Watching says how a lab watches what runs already.
@@ -20,7 +20,11 @@ type Watching struct {
 	Process  kernel.Process  // the subject's; the zero value if it is not known
 	End      <-chan struct{} // closed when the trial is to end: its window then is as long as it was, and whole
 	Profiles []string        // heap and goroutine: taken just before the window and just after, from the plan's probes.pprof
+	Traces   pages.Traces    // taken meanwhile, from there
 }
+
+// WatchTraces cost a watched service a fifteenth of its time.
+var WatchTraces = pages.Traces{Length: 2 * time.Second, Every: 30 * time.Second}
 
 // Watching returns a lab with the hands of l, but its one trial watches what runs already and
 // leaves it as it is. When w says so or the process ends, the load stops and keeps what it
@@ -86,17 +90,26 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 		}
 	})
 	begin := o.Begin
+	page := pages.Service{Pprof: a.trial.Probes.Pprof, Insecure: a.trial.Load.Insecure, Dir: a.dir}
+	var untraced error
 	o.Begin = func(ctx context.Context) error {
-		if err := a.profile("before"); err != nil {
+		if err := page.Profiles(a.Profiles, "before"); err != nil {
 			return err
 		}
-		return begin(ctx)
+		if err := begin(ctx); err != nil || a.Traces.Length == 0 {
+			return err
+		}
+		waiting.Go(func() { untraced = page.Traces(watch, a.Traces) })
+		return nil
 	}
 	rec, err := a.lab.Load(watch, base, ld, arg, o)
 	stop(nil)
 	waiting.Wait()
 	if rec == nil {
 		return nil, err
+	}
+	if untraced != nil {
+		rec.Warnings.AddOf(dyno.WarnProfile, "trace", "%v", untraced)
 	}
 	switch {
 	case errors.Is(err, errEnough):
@@ -107,24 +120,10 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond))
 		return rec, nil
 	}
-	if taken := a.profile("after"); taken != nil {
+	if taken := page.Profiles(a.Profiles, "after"); taken != nil {
 		rec.Warnings.AddOf(dyno.WarnProfile, "after", "%v", taken)
 	}
 	return rec, err
-}
-
-// profile takes the profiles that are asked for.
-func (a *attendant) profile(moment string) error {
-	for _, name := range a.Profiles {
-		data, err := profiles.TakeProfile(a.trial.Probes.Pprof, name, a.trial.Load.Insecure)
-		if err != nil {
-			return fmt.Errorf("%s the watch: %w", moment, err)
-		}
-		if err := writeFiles(a.dir, []probe.File{{Name: name + "-" + moment + ".pb.gz", Data: data}}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (a *attendant) probe(name string) (probe.Probe, bool) {

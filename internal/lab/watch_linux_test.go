@@ -2,6 +2,9 @@ package lab
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	_ "net/http/pprof"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/lab/pages"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/probe/kernel"
@@ -125,6 +129,24 @@ func TestWatchProfilesFirst(t *testing.T) {
 	dir, _ := hands.Dir(1)
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
 		t.Errorf("files %q", files)
+	}
+}
+
+// A watch takes execution traces from the service's pages, and is over when the one under way is.
+func TestWatchTraces(t *testing.T) {
+	service := httptest.NewServer(http.DefaultServeMux) // which net/http/pprof is on
+	defer service.Close()
+	e := watchExperiment(os.Getpid())
+	e.Load.Duration = dyno.Duration(time.Millisecond)
+	e.Probes.Pprof = service.URL + "/debug/pprof"
+	hands := watchLab(t, seeing{then: func(ctx context.Context) { <-ctx.Done() }}).Watching(Watching{Process: lookUp(t, os.Getpid()), Traces: pages.Traces{Length: 10 * time.Millisecond, Every: time.Hour}})
+	if r := hands.Trial(t.Context(), e.Trials()[0]); r.Err != "" || len(r.Warnings) > 0 {
+		t.Fatalf("error %q, warnings %q", r.Err, r.Warnings)
+	}
+	dir, _ := hands.Dir(1)
+	data, err := os.ReadFile(filepath.Join(dir, "trace-1.out"))
+	if err != nil || !strings.HasPrefix(string(data), "go 1.") {
+		t.Errorf("%v: the trace begins with %.20q", err, data)
 	}
 }
 

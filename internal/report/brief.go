@@ -359,11 +359,15 @@ func (v view) causes() (lines []string) {
 	memory := true // changed alone, in all of these
 	for _, i := range v.Others() {
 		var causes []compare.Cause
+		said := false               // by slow
 		of := map[string][]string{} // by metric of a cause, the primary metrics that it explains
 		for _, w := range v.Settings[i].Why {
 			for _, c := range w.Causes {
 				at := slices.IndexFunc(causes, func(o compare.Cause) bool { return o.Metric == c.Metric })
 				switch {
+				case c.Class == compare.ClassSlow:
+					said = true
+					continue
 				case at < 0:
 					causes = append(causes, c)
 				case math.IsNaN(float64(causes[at].Share)) && !math.IsNaN(float64(c.Share)):
@@ -392,7 +396,7 @@ func (v view) causes() (lines []string) {
 		switch {
 		case parts != nil:
 			lines = append(lines, fmt.Sprintf("Why, %s: %s.", v.SettingName(i), strings.Join(parts, "; ")))
-		case len(v.Settings[i].Why) > 0 && !v.Separate: // of two runs, the time between them may be the cause
+		case len(v.Settings[i].Why) > 0 && !v.Separate && !said: // of two runs, the time between them may be the cause
 			if class, metric, more := v.Likely(i); more > 0 && words.WorthMore(more, v.Blocks) {
 				lines = append(lines, words.Likely(v.SettingName(i), class, metric, v.Settings[i].Versus[metric].Ratio, more))
 				continue

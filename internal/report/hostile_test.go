@@ -10,8 +10,10 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
 	"github.com/dynolab/dyno/internal/analysis/leak"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/analysis/timeline"
 	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/profile"
@@ -87,10 +89,35 @@ func infest(t *compare.Table, s string) {
 		t.Settings[i].Steady = &timeline.Steady{P50: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}, P99: &timeline.Drift{Verdict: timeline.TimesUnclear, Level: 1}}
 		t.Settings[i].Saturated = []compare.Saturation{{Trial: 1, Reason: s}}
 	}
+	for i := range t.Settings {
+		t.Settings[i].Slow = slow.Explain(slowTrials(s, 0.002+0.002*float64(i)))
+	}
+	t.Settings[1].SlowMoved = slow.Compare(t.Settings[0].Slow, t.Settings[1].Slow)
 	t.Settings[1].Versus["p50-sec"] = compare.Versus{Verdict: stats.Unclear, Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: math.NaN(), Diff: math.NaN(), Note: compare.Reason{Kind: compare.ReasonNotCompared, Said: s}}
 	t.Settings[1].Why = []compare.Why{{Metric: "p99-sec", Causes: []compare.Cause{
 		{Class: compare.Class(s), Metric: s, Places: []compare.Place{{Func: s, File: s, Line: 1}}},
 	}}}
+}
+
+// slowTrials are two, in which slow requests wait for a lock in a function.
+func slowTrials(fn string, wait float64) (ts []*slow.Trial) {
+	at := slow.Site{Func: fn, File: fn, Line: 41}
+	for n := range 2 {
+		waits := func(sec float64) slow.Group {
+			return slow.Group{N: 100, Mean: sec + 0.001, Cost: map[slow.Key]float64{
+				{Part: exectrace.Running, Site: at}: 0.001, {Part: exectrace.Locking, Site: at, By: slow.Culprit{Part: exectrace.Sleeping, Site: at}}: sec,
+			}, Sampling: map[slow.Key]float64{}}
+		}
+		life := slow.Life{Took: wait + 0.001, Lanes: []slow.Lane{
+			{Site: at, Spans: []slow.Span{{From: 0, To: 0.001, Part: exectrace.Running, Site: at}, {From: 0.001, To: 0.001 + wait, Part: exectrace.Locking, Site: at}}},
+			{Site: at, Spans: []slow.Span{{From: 0.001, To: 0.001 + wait, Part: exectrace.Sleeping, Site: at}}},
+		}, Hands: []slow.Hand{{At: 0.001 + wait, From: 1, To: 0}}}
+		ts = append(ts, &slow.Trial{
+			N: n + 1, Block: n + 1, Quantile: slow.P99, Requests: 10_000, Typical: waits(0), Slow: waits(wait), Band: waits(wait),
+			At: wait + 0.001, Slowest: []slow.Life{life}, Usual: &life,
+		})
+	}
+	return ts
 }
 
 func TestHostilePage(t *testing.T) {

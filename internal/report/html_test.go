@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/pprofpage"
 	"github.com/dynolab/dyno/internal/report/tables"
@@ -194,6 +195,27 @@ func TestHTML(t *testing.T) {
 	}
 	if again := render(t, pageOf(marred(), study)); again != page {
 		t.Error("the same run makes another page")
+	}
+}
+
+// The page shows what slow requests of each setting spend their time in, and some of them one by one.
+func TestHTMLSlow(t *testing.T) {
+	p := pageOf(synthetic(2, study[:2]), study[:2])
+	for i := range p.Table.Settings {
+		p.Table.Settings[i].Slow = slow.Explain(slowTrials("main.get", 0.002))
+	}
+	page := render(t, p)
+	checkPage(t, page)
+	ids := checkFigures(t, page)
+	for _, want := range []string{"fig-slow-parts", "fig-slow-1", "fig-slow-2"} {
+		if !slices.Contains(ids, want) {
+			t.Errorf("the figures are %v, without %s", ids, want)
+		}
+	}
+	for _, want := range []string{"slow request 1: 3 ms (trial 1, at 0)", "a typical request: 3 ms", "waiting for a lock in get"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
 	}
 }
 

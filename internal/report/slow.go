@@ -6,20 +6,29 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/tables"
 	"github.com/dynolab/dyno/internal/report/words"
 )
 
-// Slow writes why requests are slow, and why the percentile changed, as text or as Markdown. The error is w's.
+// Slow writes why requests are slow, and why the percentile changed, as text, Markdown or a page. The error is w's.
 func Slow(w io.Writer, f *findings.Findings, form string, o layout.Options) error {
 	width := o.Columns()
-	if form == "markdown" {
+	if form != "text" {
 		width = math.MaxInt
 	}
 	v := tables.NewView(f.Table, width)
+	sections := v.Slowest()
+	if form == "html" {
+		p := html.Simple{Title: "Why slow requests are slow", Tables: sections, Foot: "Made by dyno slow."}
+		for _, x := range v.SlowFigures(v.SettingName, html.Seconds) {
+			p.Pictures = append(p.Pictures, html.Picture{Title: x.Title, Shows: x.Shows, SVG: x.Picture})
+		}
+		return html.WriteSimple(w, p)
+	}
 	var b strings.Builder
-	for _, s := range v.Slowest() {
+	for _, s := range sections {
 		if form == "markdown" {
 			s.Markdown(&b)
 		} else {

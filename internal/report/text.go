@@ -40,6 +40,7 @@ func after(w io.Writer, t *compare.Table, o layout.Options) error {
 			sections[i].Grids = nil
 		}
 	}
+	sections = append(sections, v.Slowest()...)
 	if s, ok := v.ThresholdTable(math.MaxInt, math.MaxInt); ok {
 		sections = append(sections, s)
 	}

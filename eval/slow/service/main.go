@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -14,6 +15,10 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
 )
 
 // A cause handles a request and says how much of its time is the planted part; 0 where the handler cannot know.
@@ -57,9 +62,22 @@ func (l *log) truth() Truth {
 	return Truth{float64(n), slowTook - took, slowPlanted - planted}
 }
 
+// health does the same by gRPC.
+type health struct {
+	healthpb.UnimplementedHealthServer
+	do func()
+}
+
+func (h health) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	h.do()
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+}
+
 func main() {
 	name := flag.String("case", "mutex", "")
 	addr := flag.String("addr", "127.0.0.1:8080", "")
+	http2 := flag.Bool("http2", false, "HTTP/2 without TLS")
+	byRPC := flag.Bool("grpc", false, "gRPC: the health service")
 	flag.DurationVar(&hold, "hold", hold, "how long the lock of mutex is held")
 	flag.Parse()
 	c, ok := causes[*name]
@@ -71,24 +89,34 @@ func main() {
 		c.start()
 	}
 	l := &log{}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	do := func() {
 		began := time.Now()
 		planted := c.handle()
 		l.add(seen{time.Since(began), planted})
-		fmt.Fprintln(w, "done")
-	})
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	server := &http.Server{Addr: *addr, Handler: mux}
-	go func() {
-		if err := server.ListenAndServe(); err != http.ErrServerClosed {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}()
+	listener, err := net.Listen("tcp", *addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if *byRPC {
+		server := grpc.NewServer()
+		healthpb.RegisterHealthServer(server, health{do: do})
+		reflection.Register(server)
+		go server.Serve(listener)
+	} else {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(!*http2)
+		protocols.SetUnencryptedHTTP2(*http2)
+		server := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			do()
+			fmt.Fprintln(w, "done")
+		})}
+		go server.Serve(listener)
+	}
 	<-ctx.Done()
-	server.Close()
 	out, _ := json.Marshal(l.truth())
 	fmt.Printf("truth %s\n", out)
 }

@@ -51,13 +51,17 @@ const (
 	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 
+// ClassSlow is of a percentile's change that execution traces explain: on which lines the requests near it wait or run
+// longer, or shorter. The caller of Tabulate fills it.
+const ClassSlow Class = "waiting"
+
 // A Place is a function whose share of a profile changed, with the line that
 // changed most.
 type Place struct {
 	Func   string      `json:"func"`
 	File   string      `json:"file,omitempty"`
 	Line   int         `json:"line,omitempty"`
-	Change dyno.Number `json:"change"` // per request, in the profile's base unit
+	Change dyno.Number `json:"change"` // per request, in the profile's base unit, or that of the metric
 	Lo     dyno.Number `json:"lo"`
 	Hi     dyno.Number `json:"hi"`    // 95 % interval of Change
 	Share  dyno.Number `json:"share"` // of the change of the whole profile

@@ -172,10 +172,17 @@ func (t *Trace) ran(g *goroutine, r *running) int32 {
 // mostSteps bounds the walk back of one wait.
 const mostSteps = 10_000
 
-// blame splits a time in which a goroutine waited over what those did who woke it: it goes to the goroutine
-// that woke it at the end, back through what that one did, where that one waited to its waker, and so on until
-// the wait began. Time that ends with a timer or the network has no culprit.
-func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64)) {
+// A step of a walk back is a part of one stretch of a goroutine.
+type step struct {
+	goroutine int32
+	stretch   int   // none: it is not known what the goroutine did
+	over      int32 // the stack on which it let the next go on, if it did
+	from, to  int64
+}
+
+// back walks back from when a goroutine goes on after a wait to when the wait began: to the goroutine that woke it, back
+// through what that one did, where that one waited to its waker, and so on. went is called where it changes over.
+func (t *Trace) back(n int32, from, to int64, each func(step), went func(waker, woken int32, at int64)) {
 	cur, at, over := n, to, int32(0)
 	for range mostSteps {
 		if at <= from {
@@ -185,32 +192,48 @@ func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64))
 		i := g.at(at)
 		if i == none {
 			if next := g.creator; g.born && next != none && next != cur && at <= g.begin+1 {
+				went(next, cur, at)
 				cur, over = next, g.cstack
 				continue
 			}
-			add(Culprit{}, float64(at-from))
+			each(step{cur, none, 0, from, at})
 			return
 		}
 		s := &g.life[i]
-		lo := max(g.from(i), from)
-		if s.part.Waits() {
-			if t.wakes(s, cur, at) {
-				cur, over = s.waker, s.wstack
-				continue
-			}
-			if cur == n {
-				add(Culprit{}, float64(at-lo))
-			} else if s.idle {
-				add(Culprit{Part: s.part, Other: true}, float64(at-lo)) // it waited for a request
-			} else {
-				add(t.culprit(s.part, g, s.stack), float64(at-lo))
-			}
-		} else {
-			t.did(g, s, over, lo, at, add)
+		if s.part.Waits() && t.wakes(s, cur, at) {
+			went(s.waker, cur, at)
+			cur, over = s.waker, s.wstack
+			continue
 		}
+		lo := max(g.from(i), from)
+		each(step{cur, i, over, lo, at})
 		at, over = lo, 0
 	}
-	add(Culprit{}, float64(at-from))
+	each(step{cur, none, 0, from, at})
+}
+
+// blame splits a time in which a goroutine waited over what those did who kept it waiting. Time that ends with a timer
+// or the network has no culprit.
+func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64)) {
+	t.back(n, from, to, func(x step) {
+		took := float64(x.to - x.from)
+		if x.stretch == none {
+			add(Culprit{}, took)
+			return
+		}
+		g := t.goroutines[x.goroutine]
+		s := &g.life[x.stretch]
+		switch {
+		case !s.part.Waits():
+			t.did(g, s, x.over, x.from, x.to, add)
+		case x.goroutine == n:
+			add(Culprit{}, took)
+		case s.idle:
+			add(Culprit{Part: s.part, Other: true}, took) // it waited for a request
+		default:
+			add(t.culprit(s.part, g, s.stack), took)
+		}
+	}, func(int32, int32, int64) {})
 }
 
 // did charges what a goroutine did that was not waiting: running to the lines of its samples, else to where it woke

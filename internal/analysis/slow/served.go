@@ -21,22 +21,43 @@ type served struct {
 	goroutine   int32
 	waits       int64 // its connection began to wait for it; woken, if it was there already; 0 of a new connection
 	woken       int64 // its goroutine became runnable, or was made
-	wrote, done int64 // the last write of its answer began, ended; the goroutine's end where no write was seen
+	wrote, done int64 // the last write of its answer began, ended
+	handler     bool  // its goroutine's life is the request: what it did after its last wait may follow the write
+	ended       int64 // the handler, whose answer another goroutine wrote; 0 of all others
+	writer      int32 // that one
 }
 
 // served lists the requests that began and ended in the trace, in the order of their begins.
 func (t *Trace) served() (all []served) {
+	writers := t.writers()
 	for n, g := range t.goroutines {
 		switch {
 		case g.serves:
 			all = t.connection(all, int32(n), g)
 		case g.handles && g.born && g.dead && len(g.life) > 0:
-			end := g.life[len(g.life)-1].end
-			all = append(all, served{int32(n), 0, g.begin, end, end})
+			all = append(all, t.handler(int32(n), g, writers))
 		}
 	}
 	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
 	return all
+}
+
+// handler is the request of a goroutine that has one.
+func (t *Trace) handler(n int32, g *goroutine, writers map[int32]int32) served {
+	end := g.life[len(g.life)-1].end
+	r := served{goroutine: n, woken: g.begin, wrote: end, done: end, handler: true}
+	for i := len(g.life) - 1; i >= 0; i-- {
+		if g.life[i].part.Waits() { // for the goroutine that writes, it may be
+			r.wrote = g.from(i)
+			break
+		}
+	}
+	if writer, ok := writers[g.creator]; ok {
+		if at, ok := t.written(writer, n); ok {
+			r.done, r.ended, r.writer = at, end, writer
+		}
+	}
+	return r
 }
 
 // connection adds the requests of one HTTP/1 connection. One begins with the end of an idle wait, or with the read
@@ -71,8 +92,8 @@ func (t *Trace) connection(all []served, n int32, g *goroutine) []served {
 // clock, but not at the same instant as what they time.
 const slack = 20_000
 
-// match finds for each request, sorted by sent, which of the served it is; none where it is not known. A goroutine
-// serves one client at a time: it is the client whose requests contain those of the goroutine, and closely. A service
+// match finds for each request, sorted by sent, which of those that connections served it is; none where it is not
+// known. A goroutine serves one client at a time: it is the client whose requests contain those of the goroutine, and closely. A service
 // that asks another in its own process has requests within requests, so the closest are given first. What two
 // clients may have sent is left out.
 func match(rs []Request, all []served) []int32 {
@@ -93,7 +114,7 @@ func match(rs []Request, all []served) []int32 {
 	}
 	byGoroutine := map[int32][]int32{}
 	for i := range all {
-		if all[i].woken < rs[0].Sent-slack || all[i].woken > last { // of no request that is known
+		if all[i].handler || all[i].woken < rs[0].Sent-slack || all[i].woken > last { // of no request that is known
 			continue
 		}
 		byGoroutine[all[i].goroutine] = append(byGoroutine[all[i].goroutine], int32(i))

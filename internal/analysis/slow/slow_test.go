@@ -116,6 +116,36 @@ func TestConvoy(t *testing.T) {
 	}
 }
 
+// The life of a request has the goroutines that held it up, in the order in which they did, and who let whom go on.
+func TestLife(t *testing.T) {
+	w := newWorld()
+	last := w.goroutine(0)
+	first, second, away := w.goroutine(0), w.goroutine(0), w.goroutine(0)
+	w.does(away, 6, exectrace.Running, "away")
+	w.does(first, 3, exectrace.Running, "critical")
+	wait := w.does(second, 3, exectrace.Locking, "critical")
+	wait.waker, wait.wstack = first, w.at("critical")
+	w.does(second, 5, exectrace.Running, "critical")
+	w.does(last, 1, exectrace.Running, "handle")
+	own := w.does(last, 5, exectrace.Locking, "critical")
+	own.waker, own.wstack = second, w.at("critical")
+	w.does(last, 6, exectrace.Running, "handle")
+	w.goroutines[second].serves = true
+	l := w.life(&one{served: served{goroutine: last, woken: 500_000}, from: 0, to: 6e6})
+	if !near(l.Took, 0.006) || len(l.Lanes) != 3 || !l.Lanes[2].Other || l.Lanes[1].Other {
+		t.Fatalf("%+v", l)
+	}
+	if got := l.Lanes[0].Spans; len(got) != 4 || got[0].Part != Arriving || got[2].Part != exectrace.Locking || got[2].Site.Func != "critical" || !near(got[2].To, 0.005) {
+		t.Errorf("the request: %+v", got)
+	}
+	if got := l.Lanes[1].Spans; len(got) != 1 || !near(got[0].From, 0.001) || !near(got[0].To, 0.003) {
+		t.Errorf("the first: %+v", got)
+	}
+	if want := []Hand{{0.005, 2, 0}, {0.003, 1, 2}}; !slices.Equal(l.Hands, want) {
+		t.Errorf("%v, want %v", l.Hands, want)
+	}
+}
+
 // A wait that a timer ends has no culprit.
 func TestTimer(t *testing.T) {
 	w := newWorld()
@@ -187,6 +217,59 @@ func TestSamples(t *testing.T) {
 }
 
 // The requests of connections are found by time alone, also where many are under way at once.
+func servedBy(g int32, waits, woken, wrote, done int64) served {
+	return served{goroutine: g, waits: waits, woken: woken, wrote: wrote, done: done}
+}
+
+// Requests that share connections are told apart by when their handlers began and ended, also those that waited
+// together before they began, or before their answers left.
+func TestHandlers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var rs []Request
+	var all []served
+	truth := map[int64]Request{} // by woken
+	sent, began, stall := int64(0), int64(0), int64(0)
+	for range 5000 {
+		sent += rng.Int64N(1_000_000)
+		took := 100_000 + int64(2e6*rng.ExpFloat64())
+		if sent > stall+100e6 {
+			stall = sent + 8e6 // none begins until then
+		}
+		began = max(sent+20_000+rng.Int64N(50_000), stall, began+1_000) // in the order of their frames
+		q := Request{Client: rng.IntN(64), Sent: sent, Done: began + took + 20_000 + rng.Int64N(80_000)}
+		s := served{woken: began, wrote: began + took - min(took, 50_000), done: began + took, handler: true}
+		truth[s.woken] = q
+		switch rng.IntN(1000) {
+		case 0: // it failed
+			all = append(all, s)
+		case 1: // its handler is not in the trace
+			rs = append(rs, q)
+		default:
+			rs, all = append(rs, q), append(all, s)
+		}
+	}
+	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
+	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	of := make([]int32, len(rs))
+	for i := range of {
+		of[i] = none
+	}
+	handlers(rs, all, of)
+	known, wrong := 0, 0
+	for i, n := range of {
+		if n == none {
+			continue
+		}
+		known++
+		if truth[all[n].woken] != rs[i] {
+			wrong++
+		}
+	}
+	if known < len(rs)*99/100 || wrong > len(rs)/500 {
+		t.Errorf("%d of %d requests are known, %d of them wrong", known, len(rs), wrong)
+	}
+}
+
 func TestMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var rs []Request
@@ -197,7 +280,7 @@ func TestMatch(t *testing.T) {
 		for range 20 + rng.IntN(20) {
 			took := 100_000 + rng.Int64N(5e6)
 			rs = append(rs, Request{client, at, at, at + took})
-			s := served{int32(1000 + client), at, at + 30_000 + rng.Int64N(30_000), at + took - 40_000, at + took - 30_000}
+			s := servedBy(int32(1000+client), at, at+30_000+rng.Int64N(30_000), at+took-40_000, at+took-30_000)
 			truth[s.woken] = client
 			all = append(all, s)
 			at += took + rng.Int64N(3e7)
@@ -228,7 +311,7 @@ func TestMatchWithin(t *testing.T) {
 	for range 200 {
 		took := 1_000_000 + rng.Int64N(1e6)
 		rs = append(rs, Request{0, at, at, at + took})
-		all = append(all, served{1, at, at + 50_000, at + took - 60_000, at + took - 50_000}, served{2, at, at + 150_000, at + took - 160_000, at + took - 150_000})
+		all = append(all, servedBy(1, at, at+50_000, at+took-60_000, at+took-50_000), servedBy(2, at, at+150_000, at+took-160_000, at+took-150_000))
 		at += took + 100_000
 	}
 	for i, n := range match(rs, all) {
@@ -241,7 +324,7 @@ func TestMatchWithin(t *testing.T) {
 // Requests that nothing tells apart are left out.
 func TestMatchAlike(t *testing.T) {
 	rs := []Request{{0, 0, 0, 1e6}, {1, 0, 0, 1e6}}
-	all := []served{{1, 0, 50_000, 8e5, 9e5}, {2, 0, 50_000, 8e5, 9e5}}
+	all := []served{servedBy(1, 0, 50_000, 8e5, 9e5), servedBy(2, 0, 50_000, 8e5, 9e5)}
 	for _, n := range match(rs, all) {
 		if n != none {
 			t.Errorf("matched with %d", n)

@@ -27,6 +27,9 @@ type Trial struct {
 	At                  float64 // the quantile, in seconds
 
 	Client Client
+
+	Slowest []Life // the slowest first
+	Usual   *Life  // of the median
 }
 
 // P99 is the usual quantile.
@@ -97,6 +100,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 		r.Client = outside(ones, quantile)
 	}
 	slices.SortFunc(ones, func(a, b one) int { return int(a.took() - b.took()) })
+	r.Slowest, r.Usual = t.lives(ones)
 	part := func(from, to float64) []one {
 		n := float64(len(ones))
 		return ones[int(math.Floor(from*n)):max(int(math.Floor(from*n))+1, int(math.Ceil(to*n)))]
@@ -117,7 +121,9 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 // known are the client's requests that are found in the trace.
 func (t *Trace) known(sent []Request, all []served) (ones []one) {
 	slices.SortFunc(sent, func(a, b Request) int { return cmp.Compare(a.Sent, b.Sent) })
-	for i, n := range match(sent, all) {
+	of := match(sent, all)
+	handlers(sent, all, of)
+	for i, n := range of {
 		if n == none {
 			continue
 		}
@@ -150,7 +156,12 @@ func (t *Trace) group(ones []one, matched bool) Group {
 				}
 			})
 		}
-		t.spend(&c, o.goroutine, o.arrived(), o.to)
+		ended := o.to
+		if o.ended != 0 {
+			ended = max(o.arrived(), min(o.ended, o.to))
+			t.spend(&c, o.writer, ended, o.to)
+		}
+		t.spend(&c, o.goroutine, o.arrived(), ended)
 		g.Mean += float64(o.took()) / 1e9 / n
 		for k, ns := range c.cost {
 			s := ns / 1e9

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
@@ -64,14 +66,42 @@ func remoteTrace(t probe.Target, w io.Writer) error {
 		return err
 	}
 	t.Begin()
-	query := "seconds=" + strconv.FormatFloat(t.Length.Seconds(), 'f', -1, 64)
-	return from.page("trace", query, t.Length, func(body io.Reader) error {
+	return from.trace(t.Length, w)
+}
+
+// TakeTrace asks a service's net/http/pprof for an execution trace of some length.
+func TakeTrace(url string, length time.Duration, insecure bool, w io.Writer) error {
+	from, err := newRemote(probe.Target{Pprof: url, Insecure: insecure})
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return from.trace(length, w)
+}
+
+// Sample asks for a CPU profile of some length, whose samples are in a trace that is taken meanwhile. It does not tell
+// whether there was one.
+func Sample(url string, length time.Duration, insecure bool) {
+	from, err := newRemote(probe.Target{Pprof: url, Insecure: insecure})
+	if err != nil {
+		return
+	}
+	defer from.Close()
+	from.page("profile", "seconds="+strconv.Itoa(int(math.Ceil(length.Seconds()))), length, func(body io.Reader) error {
+		_, err := io.Copy(io.Discard, body)
+		return err
+	})
+}
+
+func (r *remote) trace(length time.Duration, w io.Writer) error {
+	query := "seconds=" + strconv.FormatFloat(length.Seconds(), 'f', -1, 64)
+	return r.page("trace", query, length, func(body io.Reader) error {
 		begins := bufio.NewReaderSize(body, len(traceMagic))
 		switch head, err := begins.Peek(len(traceMagic)); {
 		case err != nil && !errors.Is(err, io.EOF):
 			return err
 		case string(head) != traceMagic: // of a page that answers whatever it is asked
-			return fmt.Errorf("%s gave no execution trace, but data that begins with %q (consider: the path of the service's net/http/pprof)", from.base.JoinPath("trace"), head)
+			return fmt.Errorf("%s gave no execution trace, but data that begins with %q (consider: the path of the service's net/http/pprof)", r.base.JoinPath("trace"), head)
 		}
 		_, err := io.Copy(w, begins)
 		return err

@@ -39,6 +39,9 @@ func (v *pageView) causes() (out []block) {
 	for _, s := range v.Slowest() {
 		out = append(out, v.show(s, true)...)
 	}
+	for _, f := range v.SlowFigures(v.called, Seconds) {
+		out = append(out, v.svg(f.ID, tame(f.Title, mostCell), f.Shows, f.Picture, &f.Table))
+	}
 	out = append(out, v.show(v.Attribution())...)
 	if p := v.page.Profile; p != nil {
 		c := *p

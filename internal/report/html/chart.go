@@ -44,6 +44,9 @@ func (v *pageView) called(i int) string {
 	return tame(s.Label(), mostName)
 }
 
+// Seconds prints times as axes have them.
+func Seconds(x float64) string { return axis("-sec")(x) }
+
 // axis prints numbers of a metric as axes and tips have them: three digits, without
 // zeros at the end.
 func axis(metric string) chart.Format {

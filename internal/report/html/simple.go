@@ -4,22 +4,27 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// A Simple is a page of one picture and the tables that say the same, which is no page of a run.
+// A Simple is a page of pictures and the tables that say the same, which is no page of a run.
 type Simple struct {
-	Title   string
-	About   []string  // lines below the title
-	Figure  string    // title of the picture
-	Shows   string    // what it shows
-	Picture chart.SVG // "" if there is none
-	Tables  []layout.Section
-	Notes   []string // below the last table
-	Foot    string
+	Title    string
+	About    []string // lines below the title
+	Pictures []Picture
+	Tables   []layout.Section
+	Notes    []string // below the last table
+	Foot     string
+}
+
+// A Picture is one with its title, and what it shows.
+type Picture struct {
+	Title, Shows string
+	SVG          chart.SVG // "" if there is none
 }
 
 // A simplePaper is a Simple, ready for its template.
@@ -34,9 +39,16 @@ func WriteSimple(w io.Writer, p Simple) error {
 	out := simplePaper{Simple: p, Head: styled()}
 	out.Title, out.Foot = tame(p.Title, mostCell), tame(p.Foot, mostNote)
 	out.About = tameAll(p.About, 50, mostNote)
-	if p.Picture != "" {
+	for n, p := range p.Pictures {
+		if p.SVG == "" {
+			continue
+		}
+		id := "fig"
+		if n > 0 {
+			id += "-" + strconv.Itoa(n+1)
+		}
 		out.Blocks = append(out.Blocks, block{Figure: &figure{
-			ID: "fig", Kind: "svg", Name: "figure", Title: tame(p.Figure, mostCell), Shows: tame(p.Shows, mostNote), Picture: template.HTML(p.Picture),
+			ID: id, Kind: "svg", Name: "figure", Title: tame(p.Title, mostCell), Shows: tame(p.Shows, mostNote), Picture: template.HTML(p.SVG),
 		}})
 	}
 	for n := range p.Tables {

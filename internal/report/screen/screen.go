@@ -155,7 +155,7 @@ func table(s *layout.Section, o layout.Options) string {
 // HTML writes the answer as one self-contained page. The error is w's.
 func (a *Answer) HTML(w io.Writer) error {
 	p := html.Simple{
-		Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Figure: a.Figure, Shows: a.Shows, Picture: a.Picture, Notes: a.Notes,
+		Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Pictures: []html.Picture{{Title: a.Figure, Shows: a.Shows, SVG: a.Picture}}, Notes: a.Notes,
 		Foot: strings.TrimSpace(fmt.Sprintf("Made by dyno %s. %s", a.By, a.Last)),
 	}
 	for _, part := range a.Parts {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/places"
 	"github.com/dynolab/dyno/internal/report/profile"
@@ -48,6 +49,11 @@ func (v *View) Sections() (out []layout.Section) {
 // Slowest are the sections on slow requests.
 func (v *View) Slowest() []layout.Section {
 	return slowest.Sections(v.Settings, v.SettingName, v.Width)
+}
+
+// SlowFigures show the same in a page, whose settings have short names there.
+func (v *View) SlowFigures(name func(int) string, sec chart.Format) []slowest.Figure {
+	return slowest.Figures(v.Settings, name, sec)
 }
 
 // Lasting are the sections on what takes a while to show: memory, leaks, steadiness.

@@ -71,7 +71,7 @@ func SlowShare(quantile float64) string {
 
 // SlowNotes say which requests of one setting were slow, and how much of their excess the service does not see.
 func SlowNotes(w *slow.Why) []string {
-	var requests, few int
+	var requests, few, sent int
 	var typical, mean, length float64
 	var client slow.Client
 	matched, cut := true, false
@@ -79,6 +79,7 @@ func SlowNotes(w *slow.Why) []string {
 	for _, t := range w.Trials {
 		requests += t.Requests
 		few += t.Slow.N
+		sent += t.Sent
 		typical += t.Typical.Mean / n
 		mean += t.Slow.Mean / n
 		length += t.Length.Seconds() / n
@@ -101,8 +102,8 @@ func SlowNotes(w *slow.Why) []string {
 	if matched {
 		notes = append(notes, fmt.Sprintf("By dyno's clock, from when they were due, %s took %s, typical requests %s. Of that excess %s is in the service; %s was in dyno before they were sent, %s until the kernel woke the service though a P was free, and %s after the answer was written.",
 			SlowShare(w.Quantile), d(client.Slow), d(client.Typical), d(client.Service), d(client.InDyno), d(client.Waking), d(client.Leaving)))
-	} else {
-		notes = append(notes, "dyno could not tell which request of its own is which of the trace: with HTTP/2 and gRPC, with a sample of requests, or from another machine.")
+	} else if sent > 0 {
+		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
 	}
 	if cut {
 		notes = append(notes, fmt.Sprintf("The traces are longer than the %s events that dyno reads of each.", layout.Digits(slow.MostEvents)))

@@ -70,8 +70,8 @@ KIND of --plant is one of
 
 Planted changes need a service that is built from source and answers with net/http;
 other services get runs of equal settings only. If a plan has several settings, dyno
-certifies the first. The certificate is stored in the user's configuration. Reports of
-dyno run cite it until the kernel, the CPU, the service (build, arguments, environment,
+certifies the first. The certificate is stored in the user's configuration, and its
+page below dyno-runs, for dyno view. Reports of dyno run cite it until the kernel, the CPU, the service (build, arguments, environment,
 limits), the load, or the mode (side by side, or one after the other) changes.`,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -63,6 +63,7 @@ type service struct {
 	args    []string // of dyno run
 	vary    string
 	want    string // "" means that nothing is overridden
+	often   bool   // .ci/run tries it, and not only .ci/long
 }
 
 func (s *service) write(t *testing.T) (target string) {
@@ -169,30 +170,37 @@ func marked(variable string) (found []string) {
 const gogcs = "GOGC=150,400"
 
 // Each way to override a setting is named within the first block, with its place where there is a source.
-func TestMachineOverridden(t *testing.T) {
+func TestMachineOverridden(t *testing.T) { testOverridden(t, true) }
+
+func TestLongOverridden(t *testing.T) { testOverridden(t, false) }
+
+func testOverridden(t *testing.T, often bool) {
 	const both = "GOGC=150 and GOGC=400 did not take effect: "
 	for name, s := range map[string]service{
-		"main":       {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", vary: gogcs, want: both + "75 is in force (debug.SetGCPercent, main.go:6)"},
+		"main":       {often: true, imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", vary: gogcs, want: both + "75 is in force (debug.SetGCPercent, main.go:6)"},
 		"init":       {imports: []string{"runtime/debug"}, code: "serve()\n}\n\nfunc init() {\n\tdebug.SetGCPercent(75)\n}\n\nfunc never() {", vary: gogcs, want: both + "75 is in force (debug.SetGCPercent, main.go:10)"},
 		"dependency": {imports: []string{"example.com/dep"}, code: "dep.Percent()", vary: gogcs, want: both + "60 is in force (debug.SetGCPercent, example.com/dep@v0.0.0/dep.go:8)"},
-		"later": {imports: []string{"runtime/debug", "time"}, code: "time.AfterFunc(100*time.Millisecond, func() { debug.SetGCPercent(75) })", vary: gogcs,
+		"later": {often: true, imports: []string{"runtime/debug", "time"}, code: "time.AfterFunc(100*time.Millisecond, func() { debug.SetGCPercent(75) })", vary: gogcs,
 			want: both + "it changed while the subject ran, such as to 75 (debug.SetGCPercent, main.go:7)"},
 		"off":    {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(-1)", vary: gogcs, args: []string{"-r", "500/s"}, want: both + "off is in force (debug.SetGCPercent, main.go:6)"},
-		"limit":  {imports: []string{"runtime/debug"}, code: "debug.SetMemoryLimit(1 << 28)", vary: "GOMEMLIMIT=1GiB,2GiB", want: "GOMEMLIMIT=1GiB and GOMEMLIMIT=2GiB did not take effect: 256MiB is in force (debug.SetMemoryLimit, main.go:6)"},
-		"procs":  {imports: []string{"runtime"}, code: "runtime.GOMAXPROCS(1)", vary: "GOMAXPROCS=1,3", want: "GOMAXPROCS=3 did not take effect: 1 is in force (runtime.GOMAXPROCS, main.go:6)"},
+		"limit":  {often: true, imports: []string{"runtime/debug"}, code: "debug.SetMemoryLimit(1 << 28)", vary: "GOMEMLIMIT=1GiB,2GiB", want: "GOMEMLIMIT=1GiB and GOMEMLIMIT=2GiB did not take effect: 256MiB is in force (debug.SetMemoryLimit, main.go:6)"},
+		"procs":  {often: true, imports: []string{"runtime"}, code: "runtime.GOMAXPROCS(1)", vary: "GOMAXPROCS=1,3", want: "GOMAXPROCS=3 did not take effect: 1 is in force (runtime.GOMAXPROCS, main.go:6)"},
 		"quota":  {imports: []string{"example.com/dep"}, code: "dep.Procs()", vary: "GOMAXPROCS=5,7", want: "GOMAXPROCS=5 and GOMAXPROCS=7 did not take effect: "},
 		"memory": {imports: []string{"example.com/dep"}, code: "dep.Limit()", vary: "GOMEMLIMIT=1GiB,off", want: "did not take effect: 966367641B is in force (debug.SetMemoryLimit, example.com/dep@v0.0.0/dep.go:10)"},
 		"again": {imports: []string{"os", "syscall"}, vary: gogcs, want: both + "the process that answers was started with 75 (os.Setenv, main.go:8)",
 			code: "if os.Getenv(\"AGAIN\") == \"\" {\n\tos.Setenv(\"GOGC\", \"75\")\n\tos.Setenv(\"AGAIN\", \"1\")\n\tself, _ := os.Executable()\n\tsyscall.Exec(self, os.Args, os.Environ())\n\t}"},
-		"wrapper": {script: "export GOGC=75\nexec ./svc", vary: gogcs, want: both + "the process that answers was started with 75"},
+		"wrapper": {often: true, script: "export GOGC=75\nexec ./svc", vary: gogcs, want: both + "the process that answers was started with 75"},
 		"forking": {script: "GOGC=75 ./svc &\nwait", vary: gogcs, want: both + "the process that answers was started with 75"},
 		"tuner": {imports: []string{"runtime", "runtime/debug"}, vary: gogcs, want: both + "it changed while the subject ran, such as to ",
 			code: "tune(nil)\n\tserve()\n}\n\ntype stone struct{ p *int }\n\nvar n int\n\nfunc tune(*stone) {\n\tn++\n\tdebug.SetGCPercent(50 + n%100)\n\truntime.SetFinalizer(&stone{new(int)}, tune)\n}\n\nfunc never() {"},
-		"traced":        {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", script: "binary", vary: "GOGC=200,400", want: "did not take effect: the goals of collections are those of about "},
+		"traced":        {often: true, imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", script: "binary", vary: "GOGC=200,400", want: "did not take effect: the goals of collections are those of about "},
 		"traced, procs": {imports: []string{"runtime"}, code: "runtime.GOMAXPROCS(1)", script: "binary", vary: "GOMAXPROCS=2,3", want: "did not take effect: 1 is in force"},
-		"published": {imports: []string{"runtime/debug", "net/http", "github.com/prometheus/client_golang/prometheus/promhttp"}, script: "binary", vary: gogcs,
+		"published": {often: true, imports: []string{"runtime/debug", "net/http", "github.com/prometheus/client_golang/prometheus/promhttp"}, script: "binary", vary: gogcs,
 			code: "http.Handle(\"/metrics\", promhttp.Handler())\n\tdebug.SetGCPercent(75)", args: []string{"--prometheus", "/metrics"}, want: both + "75 is in force"},
 	} {
+		if s.often != often {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rs, said, err := s.run(t)
@@ -209,35 +217,42 @@ func TestMachineOverridden(t *testing.T) {
 }
 
 // Nobody is accused whose settings work.
-func TestMachineInForce(t *testing.T) {
+func TestMachineInForce(t *testing.T) { testInForce(t, true) }
+
+func TestLongInForce(t *testing.T) { testInForce(t, false) }
+
+func testInForce(t *testing.T, often bool) {
 	const prom = "github.com/prometheus/client_golang/prometheus/promhttp"
 	for name, s := range map[string]service{
-		"plain":             {vary: "GOGC=50,400"},
+		"plain":             {often: true, vary: "GOGC=50,400"},
 		"off":               {vary: "GOGC=off,-1", args: []string{"--env", "GOMEMLIMIT=256MiB"}},
 		"limits":            {vary: "GOMEMLIMIT=1GiB,1073741824,1024MiB,off"},
 		"procs":             {vary: "GOMAXPROCS=1,2,9"},
 		"debug":             {vary: "GODEBUG=madvdontneed=1,gcstoptheworld=1", args: []string{"--env", "GOGC=70"}},
-		"container":         {vary: "limit.cpu=none,1", args: []string{"--env", "GOGC=70", "--env", "GOMEMLIMIT=200MiB", "--limit", "memory=256MiB"}},
+		"container":         {often: true, vary: "limit.cpu=none,1", args: []string{"--env", "GOGC=70", "--env", "GOMEMLIMIT=200MiB", "--limit", "memory=256MiB"}},
 		"argument":          {vary: "arg.gc=80,160", args: []string{"--env", "GOGC={{.arg.gc}}"}},
-		"empty":             {imports: []string{"os", "runtime/debug"}, code: "if os.Getenv(\"GOGC\") == \"\" {\n\tdebug.SetGCPercent(75)\n}", vary: "GOGC=,200"},
+		"empty":             {often: true, imports: []string{"os", "runtime/debug"}, code: "if os.Getenv(\"GOGC\") == \"\" {\n\tdebug.SetGCPercent(75)\n}", vary: "GOGC=,200"},
 		"not asked":         {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", vary: "GOMAXPROCS=1,2"},
 		"read":              {imports: []string{"runtime", "runtime/debug"}, code: "println(runtime.GOMAXPROCS(0), debug.SetMemoryLimit(-1))", vary: "GOMAXPROCS=1,2"},
-		"while it starts":   {imports: []string{"runtime/debug"}, code: "old := debug.SetGCPercent(-1)\n\tall := make([][]byte, 20000)\n\tfor i := range all {\n\t\tall[i] = make([]byte, 1000)\n\t}\n\tkeep.Store(&all)\n\tdebug.SetGCPercent(old)", vary: gogcs},
-		"forced":            {imports: []string{"runtime", "runtime/debug", "time"}, code: "go func() {\n\tfor range time.Tick(50 * time.Millisecond) {\n\truntime.GC()\n\tdebug.FreeOSMemory()\n\t}\n}()", vary: gogcs},
+		"while it starts":   {often: true, imports: []string{"runtime/debug"}, code: "old := debug.SetGCPercent(-1)\n\tall := make([][]byte, 20000)\n\tfor i := range all {\n\t\tall[i] = make([]byte, 1000)\n\t}\n\tkeep.Store(&all)\n\tdebug.SetGCPercent(old)", vary: gogcs},
+		"forced":            {often: true, imports: []string{"runtime", "runtime/debug", "time"}, code: "go func() {\n\tfor range time.Tick(50 * time.Millisecond) {\n\truntime.GC()\n\tdebug.FreeOSMemory()\n\t}\n}()", vary: gogcs},
 		"memory":            {vary: gogcs, args: []string{"--memory", "--idle", "500ms"}},
 		"slices":            {vary: gogcs, args: []string{"--slice", "300ms", "--repeat", "3"}},
 		"overridden slices": {imports: []string{"runtime/debug"}, code: "debug.SetGCPercent(75)", vary: gogcs, args: []string{"--slice", "300ms", "--repeat", "3"}},
 		"static":            {script: "binary", build: []string{"-ldflags=-s -w"}, vary: "GOGC=25,400"},
-		"traced, large":     {script: "binary", code: "all := make([][]byte, 40000)\n\tfor i := range all {\n\t\tall[i] = make([]byte, 1000)\n\t}\n\tkeep.Store(&all)", vary: "GOGC=20,100"},
+		"traced, large":     {often: true, script: "binary", code: "all := make([][]byte, 40000)\n\tfor i := range all {\n\t\tall[i] = make([]byte, 1000)\n\t}\n\tkeep.Store(&all)", vary: "GOGC=20,100"},
 		"traced, forced":    {imports: []string{"runtime", "time"}, script: "binary", code: "go func() {\n\tfor range time.Tick(20 * time.Millisecond) {\n\truntime.GC()\n\t}\n}()", vary: "GOGC=50,400"},
 		"traced, procs":     {script: "binary", vary: "GOMAXPROCS=1,2"},
 		"published":         {imports: []string{"net/http", prom}, script: "binary", code: "http.Handle(\"/metrics\", promhttp.Handler())", vary: gogcs, args: []string{"--prometheus", "/metrics", "--probe", "proc,prometheus"}},
 		"wrapper":           {script: "export OTHER=1\nexec ./svc", vary: gogcs},
-		"forking":           {script: "./svc & wait", vary: gogcs},
-		"automaxprocs":      {imports: []string{`_ "go.uber.org/automaxprocs"`}, vary: "GOMAXPROCS=1,2"},
+		"forking":           {often: true, script: "./svc & wait", vary: gogcs},
+		"automaxprocs":      {often: true, imports: []string{`_ "go.uber.org/automaxprocs"`}, vary: "GOMAXPROCS=1,2"},
 		"automemlimit":      {imports: []string{"os", "example.com/dep"}, code: "if _, set := os.LookupEnv(\"GOMEMLIMIT\"); !set {\n\tdep.Limit()\n}", vary: "GOMEMLIMIT=512MiB,1GiB"}, // as that module does
 		"no probe":          {vary: gogcs, args: []string{"--inject=false", "--probe", "proc"}},
 	} {
+		if s.often != often {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rs, said, err := s.run(t)

@@ -254,5 +254,22 @@ func (g *Certifying) conclude(failed error) (*certify.Certificate, string, error
 	if err := storeCertificate(g.path, c); err != nil {
 		return c, "", errors.Join(failed, err)
 	}
+	if err := g.list(); err != nil {
+		g.Note("dyno view has no row for the certificate: %v", err)
+	}
 	return c, g.path, failed
+}
+
+// list makes a directory for the certificate among those of runs, in which dyno view finds it.
+func (g *Certifying) list() error {
+	path, err := store.NewPath(g.Plan.Name+"-certify", time.Now())
+	if err != nil {
+		return err
+	}
+	said := &certified.Report{Certificate: g.cert}
+	r := store.Record{Question: "certify", Dyno: g.Version, Started: g.began, Command: os.Args, Plan: g.Plan}
+	if err := r.Create(path); err != nil {
+		return err
+	}
+	return errors.Join(store.Replace(filepath.Join(path, store.AnswerFile), said.HTML), r.Conclude(said.First(), true))
 }

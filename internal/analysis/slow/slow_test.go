@@ -335,7 +335,7 @@ func TestMatchAlike(t *testing.T) {
 // trials of a setting whose requests near p99 spend so much on each part, with noise.
 func trials(rng *rand.Rand, blocks int, ms map[Key]float64) (ts []*Trial) {
 	for b := range blocks {
-		t := &Trial{N: b + 1, Block: b + 1, Quantile: P99, Matched: true, Band: Group{N: 100, Cost: map[Key]float64{}, Sampling: map[Key]float64{}}}
+		t := &Trial{N: b + 1, Block: b + 1, Quantile: P99, Matched: true, Slow: Group{N: 100}, Band: Group{N: 100, Cost: map[Key]float64{}, Sampling: map[Key]float64{}}}
 		day := 1 + 0.05*rng.NormFloat64()
 		for _, k := range sortedKeys(ms) {
 			x := ms[k] / 1e3 * day * (1 + 0.05*rng.NormFloat64())
@@ -397,7 +397,7 @@ func TestCompare(t *testing.T) {
 // Those who wait for one that does the work are at its line.
 func TestJoin(t *testing.T) {
 	load := Site{Func: "load", File: "f.go", Line: 7}
-	ts := []*Trial{{Quantile: P99, Typical: Group{N: 1}, Slow: Group{N: 1, Mean: 0.006, Cost: map[Key]float64{
+	ts := []*Trial{{Quantile: P99, Typical: Group{N: 1}, Slow: Group{N: 5, Mean: 0.006, Cost: map[Key]float64{
 		{Part: exectrace.Sleeping, Site: load}: 0.003,
 		{Part: exectrace.Locking, Site: Site{Func: "get", File: "f.go", Line: 9}, By: Culprit{Part: exectrace.Sleeping, Site: load, Other: true}}: 0.003,
 	}}}}

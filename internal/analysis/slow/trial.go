@@ -60,7 +60,7 @@ const typicalFrom, typicalTo = 0.4, 0.6
 // mostTypical is of how many requests the typical costs are at most: a uniform part of them.
 const mostTypical = 2000
 
-// leastSlow is how many requests have to be slower than the quantile.
+// leastSlow is how many requests of all traces together have to be slower than the quantile.
 const leastSlow = 5
 
 // one is a request on both clocks.
@@ -80,7 +80,7 @@ func (o *one) arrived() int64 { return min(max(o.woken, o.from), o.to) }
 func (o *one) busy() int64 { return min(max(o.waits, o.from), o.arrived()) }
 
 // Of explains the requests of a trial, by a trace and by what the client sent and got answered within it, if that
-// is known. It sorts sent. It is nil if too few requests are in the trace.
+// is known. It sorts sent. It is nil if none of the requests in the trace is above the quantile.
 func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut}
 	all := t.served()
@@ -93,7 +93,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 		}
 	}
 	r.Requests = len(ones)
-	if float64(len(ones))*(1-quantile) < leastSlow {
+	if float64(len(ones))*(1-quantile) < 1 {
 		return nil
 	}
 	if r.Matched {

@@ -39,7 +39,7 @@ type lineKey struct {
 	site Site
 }
 
-// Explain puts the trials of one setting together. It is nil without trials.
+// Explain puts the trials of one setting together. It is nil if they have too few slow requests.
 func Explain(trials []*Trial) *Why {
 	trials = slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t == nil })
 	matched := 0
@@ -49,7 +49,11 @@ func Explain(trials []*Trial) *Why {
 		}
 	}
 	trials = slices.DeleteFunc(trials, func(t *Trial) bool { return t.Matched != (2*matched >= len(trials)) }) // two sorts of times
-	if len(trials) == 0 {
+	few := 0
+	for _, t := range trials {
+		few += t.Slow.N
+	}
+	if few < leastSlow {
 		return nil
 	}
 	w := &Why{Quantile: trials[0].Quantile, Trials: trials}

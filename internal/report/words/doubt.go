@@ -68,7 +68,7 @@ func Doubt(t *compare.Table, d *compare.Doubt) string {
 	case dyno.WarnRunsDiffer:
 		return fmt.Sprintf("the runs differ in %s: %s and %s", d.Said[0], cmp.Or(d.Said[1], "nothing"), cmp.Or(d.Said[2], "nothing"))
 	case dyno.WarnSlow:
-		return fmt.Sprintf("%s: %d of %d execution traces say why requests are slow; the others cannot be read, or have fewer than five requests above the percentile, or their requests are known in another way (consider: a longer load, or a higher rate)", d.About, d.N, d.Of)
+		return fmt.Sprintf("%s: %d of %d execution traces say why requests are slow; the others cannot be read, or have no request above the percentile, or all together fewer than five, or their requests are known in another way (consider: a longer load, or a higher rate)", d.About, d.N, d.Of)
 	case dyno.WarnAttribution, dyno.WarnTail, dyno.WarnGrowth, dyno.WarnSteady, dyno.WarnPicture:
 		return leftOut(d)
 	case dyno.WarnSeparate:

@@ -105,7 +105,7 @@ var layers = map[string][]string{
 	"report/screen":       {"report/chart", "report/html", "report/layout", "report/words"},
 	"report/html":         {".", "analysis/compare", "analysis/leak", "analysis/profiles", "analysis/timeline", "findings", "hist", "report/chart", "report/layout", "report/places", "report/pprofpage", "report/profile", "report/tables", "report/words"},
 	"report/tables":       {".", "analysis/advice", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/tail", "analysis/timeline", "answer", "findings", "report/benchtable", "report/chart", "report/layout", "report/places", "report/plot", "report/profile", "report/slowest", "report/words", "stats"},
-	"report/slowest":      {"analysis/compare", "analysis/slow", "report/chart", "report/layout", "report/words"},
+	"report/slowest":      {"analysis/compare", "analysis/exectrace", "analysis/slow", "report/chart", "report/layout", "report/words"},
 	"report/tuned":        {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/screen", "report/words", "stats", "tune"},
 	"report/words":        {".", "analysis/advice", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/gcmodel", "analysis/leak", "analysis/pitfall", "analysis/slow", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":    {"analysis/profiles"},

@@ -7,7 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -37,6 +37,9 @@ func (f *Findings) whySlow(quantile float64, serves []string) {
 			taken[setting]++
 			if w, err := f.slowTrial(r, file, quantile, serves); err == nil && w != nil {
 				w.Block += n
+				if r.Trial.For != dyno.ForTrace {
+					w.File = filepath.Base(file)
+				}
 				trials[setting] = append(trials[setting], w)
 			}
 		}
@@ -53,26 +56,32 @@ func (f *Findings) whySlow(quantile float64, serves []string) {
 		}
 		if base := &t.Settings[0]; i > 0 {
 			s.SlowMoved = slow.Compare(base.Slow, s.Slow)
-			because(s.Why, s.SlowMoved)
+			because(s, s.SlowMoved)
 		}
 	}
 }
 
-// watched are the files of the traces of a watch.
+// watched are the files of the traces of a watch, in the order in which they were taken.
 func (f *Findings) watched(n int) (files []string) {
-	dir := filepath.Dir(f.Dir.TrialFile(n, "trace.out"))
-	entries, _ := os.ReadDir(dir)
+	numbers := map[string]int{}
+	entries, _ := os.ReadDir(filepath.Dir(f.Dir.TrialFile(n, "trace.out")))
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "trace-") {
-			files = append(files, filepath.Join(dir, e.Name()))
+		var number int
+		if _, err := fmt.Sscanf(e.Name(), "trace-%d.out", &number); err == nil {
+			file := f.Dir.TrialFile(n, e.Name())
+			files, numbers[file] = append(files, file), number
 		}
 	}
+	slices.SortFunc(files, func(a, b string) int { return numbers[a] - numbers[b] })
 	return files
 }
 
+// mostOf is the share of a percentile's change from which on sure lines are its cause.
+const mostOf = 0.5
+
 // because takes the lines that surely changed a percentile as the cause of its change, in place of what only changed
-// along with it.
-func because(whys []compare.Why, moved *slow.Change) {
+// along with it, if they are most of it and it changed the same way where it was compared.
+func because(s *compare.Setting, moved *slow.Change) {
 	if moved == nil {
 		return
 	}
@@ -87,20 +96,20 @@ func because(whys []compare.Why, moved *slow.Change) {
 			})
 		}
 	}
-	share := sum / moved.Near
 	metric := ""
 	for _, p := range dyno.Percentiles {
 		if math.Abs(p.Share-moved.Quantile) < 1e-9 {
 			metric = p.Metric
 		}
 	}
-	for i := range whys {
-		if whys[i].Metric != metric || !(share > 0) { // else they offset what else changed
+	for i := range s.Why {
+		share := sum / moved.Near
+		if s.Why[i].Metric != metric || !(share >= mostOf) || (sum > 0) != (s.Versus[metric].Ratio > 1) {
 			continue
 		}
-		whys[i].Causes = []compare.Cause{{
+		s.Why[i].Causes = []compare.Cause{{
 			Class: compare.ClassSlow, Metric: metric, Base: unknown, Now: unknown, Lo: unknown, Hi: unknown,
-			Share: dyno.Number(min(share, 1)), Least: unknown, Most: unknown, Offset: share > 1.05, Places: places,
+			Share: dyno.Number(min(share, 1)), Least: unknown, Most: unknown, Places: places,
 		}}
 	}
 }
@@ -116,7 +125,7 @@ func Traces(files []string, o Options) (*Findings, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if t := trace.Of(nil, quantile); t != nil {
-			t.N, t.Block = n+1, n+1
+			t.N, t.Block, t.File = n+1, n+1, file
 			trials = append(trials, t)
 		}
 	}
@@ -132,7 +141,8 @@ func (f *Findings) slowTrial(r *dyno.Result, file string, quantile float64, serv
 		return nil, err
 	}
 	var sent []slow.Request
-	if r.Clock != 0 && r.Node == nil && len(r.Generators) == 0 { // else the clock is another machine's
+	here := f.Plan.Subject.Launched() || f.Plan.Subject.PID != 0         // what is watched may be elsewhere
+	if r.Clock != 0 && r.Node == nil && len(r.Generators) == 0 && here { // else the clock is another machine's
 		for q, err := range f.Dir.Requests(r.Trial.N) {
 			if err != nil { // none were kept: what the service saw is enough
 				sent = nil

@@ -23,12 +23,17 @@ func TestBecause(t *testing.T) {
 		}}, 0.95},
 		{"nothing sure", &slow.Change{Quantile: 0.99, Near: 0.002, Moves: []slow.Move{{Shift: stats.Shift{Diff: 0.001}}}}, math.NaN()},
 		{"the other way", &slow.Change{Quantile: 0.99, Near: -0.002, Moves: []slow.Move{{Shift: stats.Shift{Diff: 0.001}, Sure: true}}}, math.NaN()},
+		{"a part of it", &slow.Change{Quantile: 0.99, Near: 0.002, Moves: []slow.Move{{Shift: stats.Shift{Diff: 0.0005}, Sure: true}}}, math.NaN()},
+		{"less in traces, more before", &slow.Change{Quantile: 0.99, Near: -0.002, Moves: []slow.Move{{Shift: stats.Shift{Diff: -0.002}, Sure: true}}}, math.NaN()},
 		{"another percentile", &slow.Change{Quantile: 0.999, Near: 0.002, Moves: []slow.Move{{Shift: stats.Shift{Diff: 0.001}, Sure: true}}}, math.NaN()},
 		{"no traces", nil, math.NaN()},
 	} {
-		whys := []compare.Why{{Metric: "p50-sec", Causes: along}, {Metric: "p99-sec", Causes: along}}
-		because(whys, c.moved)
-		p50, p99 := whys[0].Causes[0], whys[1].Causes[0]
+		s := compare.Setting{
+			Why:    []compare.Why{{Metric: "p50-sec", Causes: along}, {Metric: "p99-sec", Causes: along}},
+			Versus: map[string]compare.Versus{"p50-sec": {Ratio: 1.2}, "p99-sec": {Ratio: 1.3}},
+		}
+		because(&s, c.moved)
+		p50, p99 := s.Why[0].Causes[0], s.Why[1].Causes[0]
 		if p50.Class != compare.ClassCPU {
 			t.Errorf("%s: p50 has %+v", c.name, p50)
 		}

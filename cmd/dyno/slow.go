@@ -32,7 +32,10 @@ waited for; and of settings that differ, which lines changed the percentile.
     dyno slow DIR --p 99.9                          the slowest 0.1 %
     dyno slow DIR --setting rev=HEAD --against rev=main
     curl -o trace.out 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'
-    dyno slow trace.out --format html > slow.html   with the slowest requests, one by one`,
+    dyno slow trace.out --format html > slow.html   with the slowest requests, one by one
+
+Without a CPU profile at the same time (/debug/pprof/profile?seconds=5) a trace does not
+have the lines of goroutines that run, only those on which they wait.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := strconv.ParseFloat(strings.TrimPrefix(percentile, "p"), 64)
@@ -66,10 +69,15 @@ waited for; and of settings that differ, which lines changed the percentile.
 
 // slowIn reads files of traces, or a run directory, of which it leaves out other settings.
 func slowIn(cmd *cobra.Command, args []string, setting string, o findings.Options) (*findings.Findings, error) {
-	if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
+	switch info, err := os.Stat(args[0]); {
+	case err != nil:
+		return nil, err
+	case !info.IsDir() && (setting != "" || o.Base != ""):
+		return nil, flags.Mistakef("--setting and --against are of a run directory, and %s is a file", args[0])
+	case !info.IsDir():
 		return findings.Traces(args, o)
-	} else if len(args) > 1 {
-		return nil, flags.Mistakef("%s is a directory: want one, or files", args[0])
+	case len(args) > 1:
+		return nil, flags.Mistakef("%s is a directory: want one, or files of traces", args[0])
 	}
 	dir, err := readNoted(cmd, args[0])
 	if err != nil {

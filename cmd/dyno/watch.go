@@ -35,8 +35,8 @@ run without a launch, kept in a run directory. TARGET is one of
     http://127.0.0.1:6060      a service with /debug/vars, /debug/pprof or /metrics, and the process
                                that holds the port, if it is on this machine
 
-Dyno only reads these pages of the service. It forces no collection and takes no
-profile without --profile-heap, and no execution trace without --why-slow. With --load, or with -f and a plan that has a load,
+Dyno only reads these pages of the service. It forces no collection without
+--profile-heap, and takes no profile or trace without that or --why-slow. With --load, or with -f and a plan that has a load,
 dyno also sends requests; the other flags of a load are as for dyno load.
 
     dyno watch argus
@@ -92,7 +92,7 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes metrics")
 	fs.StringVar(&w.load, "load", "", "send requests to this `URL` meanwhile")
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap (each after a collection) and of goroutines, before and after")
-	fs.BoolVar(&w.slow, "why-slow", false, "say why the slowest requests are slow: execution traces of 2s, one every 30s, the last 20")
+	fs.BoolVar(&w.slow, "why-slow", false, "say why the slowest requests are slow: an execution trace and a CPU profile of 2s every 30s, the last 20")
 }
 
 // samplingFlags has of a load all but what it varies.

@@ -23,7 +23,7 @@ type Watching struct {
 	Traces   pages.Traces    // taken meanwhile, from there
 }
 
-// WatchTraces cost a watched service a fifteenth of its time.
+// WatchTraces run for a fifteenth of a watched service's time.
 var WatchTraces = pages.Traces{Length: 2 * time.Second, Every: 30 * time.Second}
 
 // Watching returns a lab with the hands of l, but its one trial watches what runs already and
@@ -108,9 +108,6 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 	if rec == nil {
 		return nil, err
 	}
-	if untraced != nil {
-		rec.Warnings.AddOf(dyno.WarnProfile, "trace", "%v", untraced)
-	}
 	switch {
 	case errors.Is(err, errEnough):
 		err = nil
@@ -119,6 +116,9 @@ func (a *attendant) load(ctx context.Context, base string, ld dyno.Load, arg map
 		rec.Warnings.Add(dyno.WarnWatchEnded, "process %d ended %v after the watch began: the results cover this time",
 			a.Process.PID, rec.Elapsed.Round(100*time.Millisecond))
 		return rec, nil
+	}
+	if untraced != nil {
+		rec.Warnings.AddOf(dyno.WarnProfile, "trace", "%v", untraced)
 	}
 	if taken := page.Profiles(a.Profiles, "after"); taken != nil {
 		rec.Warnings.AddOf(dyno.WarnProfile, "after", "%v", taken)

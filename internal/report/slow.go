@@ -24,6 +24,7 @@ func Slow(w io.Writer, f *findings.Findings, form string, o layout.Options) erro
 		p := html.Simple{Title: "Why slow requests are slow", Tables: sections, Foot: "Made by dyno slow."}
 		for _, x := range v.SlowFigures(v.SettingName, html.Seconds) {
 			p.Pictures = append(p.Pictures, html.Picture{Title: x.Title, Shows: x.Shows, SVG: x.Picture})
+			p.Tables = append(p.Tables, x.Table)
 		}
 		return html.WriteSimple(w, p)
 	}

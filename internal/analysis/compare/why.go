@@ -53,7 +53,7 @@ const (
 
 // ClassSlow is of a percentile's change that execution traces explain: on which lines the requests near it wait or run
 // longer, or shorter. The caller of Tabulate fills it.
-const ClassSlow Class = "waiting"
+const ClassSlow Class = "slow requests"
 
 // A Place is a function whose share of a profile changed, with the line that
 // changed most.

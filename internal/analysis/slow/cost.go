@@ -1,6 +1,7 @@
 package slow
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -130,6 +131,50 @@ func (t *Trace) slice(self int32, from, to int64, add func(by Culprit, ns float6
 		}
 		add(by, took/ps)
 	}
+}
+
+// A calm is when a P was free and the world was not stopped, in spans that do not touch.
+type calm struct {
+	spans []span
+	sum   []int64 // of all spans before
+}
+
+func (t *Trace) idle() calm {
+	var all []span
+	for _, free := range t.free {
+		all = append(all, free...)
+	}
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	c := calm{sum: []int64{0}}
+	add := func(begin, end int64) {
+		if end > begin {
+			c.spans, c.sum = append(c.spans, span{begin, end}), append(c.sum, c.sum[len(c.sum)-1]+end-begin)
+		}
+	}
+	for i := 0; i < len(all); {
+		s := all[i]
+		for i++; i < len(all) && all[i].begin <= s.end; i++ {
+			s.end = max(s.end, all[i].end)
+		}
+		overlap(t.stops, s.begin, s.end, func(k int) {
+			add(s.begin, t.stops[k].begin)
+			s.begin = t.stops[k].end
+		})
+		add(s.begin, s.end)
+	}
+	return c
+}
+
+// in is how much of a time is calm.
+func (c calm) in(from, to int64) int64 {
+	until := func(at int64) int64 {
+		i := sort.Search(len(c.spans), func(i int) bool { return c.spans[i].end > at })
+		if i < len(c.spans) && c.spans[i].begin < at {
+			return c.sum[i] + at - c.spans[i].begin
+		}
+		return c.sum[i]
+	}
+	return max(0, until(to)-until(from))
 }
 
 // A timed stretch has a begin and an end.

@@ -1,59 +1,46 @@
 package slow
 
 import (
-	"slices"
 	"sort"
 	"strings"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
 )
 
-// handlers finds for requests, sorted by sent, which handler each is, where no connection has it. A handler has one
-// request, so nothing tells whose it is but when it began and ended: one began after the request was sent, wrote
-// before that was done, and of all the least squares of what is left around them are taken. Requests that begin
-// and end together may be taken for each other, which changes nothing: their times are the same.
-func handlers(rs []Request, all []served, of []int32) {
-	h := pairing{rs: rs, all: all, of: of, to: make([]int32, len(all))}
-	for n := range h.to {
-		h.to[n] = none
-	}
-	for i := range rs { // how far back one is that is still open
-		h.longest = max(h.longest, rs[i].Done-rs[i].Sent)
+// handlers finds for requests, sorted by sent, which handler each is; none where it is not known. A handler has one
+// request, so nothing tells whose it is but when it began and ended: one began after the request was sent, and wrote
+// before that was done. From the order in which they were sent, two are exchanged as long as that lessens the sum of
+// squares of what is left around them. Requests that begin and end together may be taken for each other, which changes
+// nothing: their times are the same.
+func handlers(rs []Request, all []served) []int32 {
+	h := pairing{rs: rs, all: all, of: make([]int32, len(rs)), to: make([]int32, len(all))}
+	for i := range h.of {
+		h.of[i] = none
 	}
 	for n := range all {
-		if all[n].handler {
+		if h.to[n] = none; all[n].handler {
 			h.first(int32(n))
 		}
 	}
-	for better := true; better && h.steps < mostPairs; {
+	for better, round := true, 0; better && round < mostRounds; round++ {
 		better = false
 		for n := range all {
 			better = all[n].handler && h.improve(int32(n)) || better
 		}
 	}
+	return h.of
 }
 
-// mostPairs bounds the search for the best pairs.
-const mostPairs = 100_000_000
+// The search for better pairs looks at so many requests before and after, and at each handler so often.
+const reach, mostRounds = 64, 20
 
 // A pairing gives requests to handlers.
 type pairing struct {
-	rs      []Request
-	all     []served
-	of      []int32 // the handler of a request
-	to      []int32 // the request of a handler
-	longest int64
-	steps   int
-}
-
-// open calls do for each request that a handler may be, the latest sent first.
-func (h *pairing) open(n int32, do func(r int32)) {
-	s := &h.all[n]
-	end := sort.Search(len(h.rs), func(i int) bool { return h.rs[i].Sent > s.woken+slack })
-	for i := end - 1; i >= 0 && h.rs[i].Sent+h.longest >= s.wrote-slack; i-- {
-		h.steps++
-		if owner := h.of[i]; h.fits(n, int32(i)) && (owner == none || h.all[owner].handler) {
-			do(int32(i))
-		}
-	}
+	rs  []Request
+	all []served
+	of  []int32 // the handler of a request
+	to  []int32 // the request of a handler
+	low int     // all requests before are given, or were done too early
 }
 
 func (h *pairing) fits(n, r int32) bool {
@@ -80,37 +67,48 @@ func (h *pairing) give(n, r int32) {
 
 // first gives a handler the one that was sent first of those that are left: handlers begin in the order of frames.
 func (h *pairing) first(n int32) {
-	first := int32(none)
-	h.open(n, func(r int32) {
-		if h.of[r] == none {
-			first = r
+	woken := h.all[n].woken
+	for h.low < len(h.rs) && (h.of[h.low] != none || h.rs[h.low].Done < woken-slack) {
+		h.low++
+	}
+	for r := h.low; r < len(h.rs) && h.rs[r].Sent <= woken+slack; r++ {
+		if h.of[r] == none && h.fits(n, int32(r)) {
+			h.give(n, int32(r))
+			return
 		}
-	})
-	h.give(n, first)
+	}
 }
 
 // improve takes a free request instead, or exchanges with another handler, if that costs less.
 func (h *pairing) improve(n int32) (better bool) {
-	h.open(n, func(r int32) {
+	at := int(h.to[n])
+	if at == none {
+		at = sort.Search(len(h.rs), func(i int) bool { return h.rs[i].Sent > h.all[n].woken+slack }) - 1
+	}
+	for i := max(0, at-reach); i < min(len(h.rs), at+reach); i++ {
+		r := int32(i)
+		if !h.fits(n, r) {
+			continue
+		}
 		mine, other := h.to[n], h.of[r]
 		switch {
 		case r == mine:
-			return
+			continue
 		case other == none:
 			if mine != none && h.cost(n, r) >= h.cost(n, mine) {
-				return
+				continue
 			}
 			if mine != none {
 				h.of[mine] = none
 			}
 		case mine != none && !h.fits(other, mine), h.cost(n, r)+h.cost(other, mine) >= h.cost(n, mine)+h.cost(other, r):
-			return
+			continue
 		default:
 			h.give(other, mine)
 		}
 		h.give(n, r)
 		better = true
-	})
+	}
 	return better
 }
 
@@ -119,7 +117,8 @@ func (h *pairing) improve(n int32) (better bool) {
 func (t *Trace) writers() map[int32]int32 {
 	woken := map[[2]int32]int{}
 	for n, g := range t.goroutines {
-		if !strings.HasPrefix(t.sites[g.root].Func, "google.golang.org/grpc/internal/transport.") {
+		name, ok := strings.CutPrefix(t.sites[g.root].Func, "google.golang.org/grpc/internal/transport.")
+		if !ok || !strings.HasPrefix(name, "NewServerTransport.") && !strings.HasPrefix(name, "newHTTP2Server.") {
 			continue
 		}
 		for i := range g.life {
@@ -137,27 +136,14 @@ func (t *Trace) writers() map[int32]int32 {
 	return of
 }
 
-// written is when a writer had written the answer of a handler that ended: the end of its next write, if it was
-// woken by the handler, or was busy when that ended.
-func (t *Trace) written(writer, handler int32) (at int64, ok bool) {
-	g, h := t.goroutines[writer], t.goroutines[handler]
-	ended := h.life[len(h.life)-1].end
-	i := sort.Search(len(g.life), func(i int) bool { return g.life[i].end > h.begin })
-	for ; i < len(g.life) && g.life[i].end <= ended; i++ {
-		if g.life[i].waker == handler { // its last
-			at = g.life[i].end
+// written is when a writer had written the answer of a handler that ended: the end of its next write, or false if it
+// waited already, as it had written all.
+func (t *Trace) written(writer int32, ended int64) (at int64, ok bool) {
+	life := t.goroutines[writer].life
+	for i := sort.Search(len(life), func(i int) bool { return life[i].end > ended }); i < len(life) && !life[i].part.Waits(); i++ {
+		if s := &life[i]; s.part == exectrace.Syscall && t.stacks[s.stack].writes {
+			return s.end, true
 		}
 	}
-	if at == 0 && (i == len(g.life) || g.life[i].part.Waits()) {
-		return 0, false // it had written all before
-	}
-	if at == 0 {
-		at = ended
-	}
-	from := sort.Search(len(g.life), func(i int) bool { return g.life[i].end > at })
-	n := slices.IndexFunc(g.life[from:], func(s stretch) bool { return t.stacks[s.stack].writes || s.part.Waits() })
-	if n < 0 || g.life[from+n].part.Waits() {
-		return 0, false
-	}
-	return g.life[from+n].end, true
+	return 0, false
 }

@@ -53,7 +53,7 @@ func (t *Trace) handler(n int32, g *goroutine, writers map[int32]int32) served {
 		}
 	}
 	if writer, ok := writers[g.creator]; ok {
-		if at, ok := t.written(writer, n); ok {
+		if at, ok := t.written(writer, end); ok {
 			r.done, r.ended, r.writer = at, end, writer
 		}
 	}

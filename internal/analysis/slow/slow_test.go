@@ -216,7 +216,6 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The requests of connections are found by time alone, also where many are under way at once.
 func servedBy(g int32, waits, woken, wrote, done int64) served {
 	return served{goroutine: g, waits: waits, woken: woken, wrote: wrote, done: done}
 }
@@ -250,11 +249,7 @@ func TestHandlers(t *testing.T) {
 	}
 	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
 	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
-	of := make([]int32, len(rs))
-	for i := range of {
-		of[i] = none
-	}
-	handlers(rs, all, of)
+	of := handlers(rs, all)
 	known, wrong := 0, 0
 	for i, n := range of {
 		if n == none {
@@ -270,6 +265,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
+// The requests of connections are found by time alone, also where many are under way at once.
 func TestMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var rs []Request

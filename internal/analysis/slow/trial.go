@@ -12,6 +12,7 @@ import (
 // A Trial is what one trial's trace says of requests of which one in so many was slower.
 type Trial struct {
 	N, Block int
+	File     string  // of the trace, where that has not the trial's name
 	Quantile float64 // of the slow: 0.99
 
 	Length   time.Duration // of the trace
@@ -121,22 +122,42 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 // known are the client's requests that are found in the trace.
 func (t *Trace) known(sent []Request, all []served) (ones []one) {
 	slices.SortFunc(sent, func(a, b Request) int { return cmp.Compare(a.Sent, b.Sent) })
-	of := match(sent, all)
-	handlers(sent, all, of)
-	for i, n := range of {
+	idle := t.idle()
+	for i, n := range found(sent, all) {
 		if n == none {
 			continue
 		}
 		s, q := all[n], sent[i]
 		o := one{served: s, Request: q, from: q.Sent, to: max(q.Sent, min(s.done, q.Done))}
-		t.behind(s.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
-			if by.Idle {
-				o.waking += int64(ns)
-			}
-		})
+		o.waking = idle.in(o.busy(), o.arrived())
 		ones = append(ones, o)
 	}
 	return ones
+}
+
+// found are the served by request, sorted by sent. Connections and handlers both may explain them, as where a service asks
+// itself in another protocol: first come those that explain more, and more closely.
+func found(sent []Request, all []served) []int32 {
+	first, second := match(sent, all), handlers(sent, all)
+	explains := func(of []int32) (n int, gap int64) {
+		for i, s := range of {
+			if s != none {
+				n++
+				gap += all[s].woken - sent[i].Sent + sent[i].Done - all[s].done
+			}
+		}
+		return n, gap
+	}
+	n, gap := explains(first)
+	if n2, gap2 := explains(second); n2 > n || n2 == n && gap2 < gap {
+		first, second = second, first
+	}
+	for i := range first {
+		if first[i] == none {
+			first[i] = second[i]
+		}
+	}
+	return first
 }
 
 // group sums up requests.

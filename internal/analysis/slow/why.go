@@ -109,9 +109,10 @@ func compareCulprits(a, b Culprit) int {
 }
 
 // most of a line's excess has one culprit: then it has the same cause, if the slow requests that were at the
-// culprit's line themselves have an excess there too, of at least the share leading of the line's. Else that line
-// is what all requests do, such as their own turn in a pool.
-const most, leading = 0.8, 0.1
+// culprit's line themselves have an excess there too, of at least the share leading of the line's, and typical ones have
+// not more than the share usual of what the slow have there. Else that line is what all requests do, such as their own
+// turn in a pool.
+const most, leading, usual = 0.8, 0.1, 0.25
 
 // join adds lines to the line that is their cause: those who waited for a request that was itself at that line,
 // such as the followers of a singleflight and their leader.
@@ -131,7 +132,8 @@ func join(lines map[lineKey]*Line, of map[lineKey][]float64, by map[lineKey]map[
 		for c, s := range by[key] {
 			cause := lineKey{c.Part, c.Site}
 			leader := lines[cause]
-			if !c.Other || c.Site.Line == 0 || s < most*excess[key] || leader == nil || cause == key || len(by[cause]) > 0 || excess[cause] < leading*excess[key] {
+			if !c.Other || c.Site.Line == 0 || s < most*excess[key] || leader == nil || cause == key || len(by[cause]) > 0 ||
+				excess[cause] < leading*excess[key] || leader.Typical > usual*leader.Slow {
 				continue
 			}
 			leader.Slow += l.Slow

@@ -40,23 +40,31 @@ type Traces struct{ Length, Every time.Duration }
 // mostTraces are kept: the last.
 const mostTraces = 20
 
-// Traces takes execution traces into trace-1.out and so on, until ctx ends, and ends with the one under way.
+// Traces takes execution traces into trace-1.out and so on, until ctx ends, and ends with the one under way. The error says
+// how many could not be taken, as while somebody else took one.
 func (s Service) Traces(ctx context.Context, t Traces) error {
 	file := func(n int) string { return filepath.Join(s.Dir, fmt.Sprintf("trace-%d.out", n)) }
 	tick := time.NewTicker(t.Every)
 	defer tick.Stop()
+	failed := 0
+	var last error
 	for n := 1; ; n++ {
 		if err := s.trace(file(n), t.Length); err != nil {
-			return errors.Join(fmt.Errorf("execution trace %d: %w", n, err), os.Remove(file(n)))
+			failed, last = failed+1, err
+			os.Remove(file(n)) // if there is one
 		}
 		if n > mostTraces {
-			os.Remove(file(n - mostTraces))
+			os.Remove(file(n - mostTraces)) // if there is one
 		}
 		select {
 		case <-tick.C:
+			continue
 		case <-ctx.Done():
-			return nil
 		}
+		if failed > 0 {
+			return fmt.Errorf("%d of %d execution traces could not be taken, the last: %w", failed, n, last)
+		}
+		return nil
 	}
 }
 

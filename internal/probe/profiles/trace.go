@@ -21,6 +21,8 @@ type Trace struct{}
 const (
 	traceFile  = "trace.out" // of a trial ForTrace
 	traceMagic = "go 1."     // begins every execution trace
+
+	shortGrace = 5 * time.Second // where nobody shall wait for a service that hangs
 )
 
 // Watch writes the trace to a file while it is recorded. The injected probe ends it with the
@@ -66,7 +68,7 @@ func remoteTrace(t probe.Target, w io.Writer) error {
 		return err
 	}
 	t.Begin()
-	return from.trace(t.Length, w)
+	return from.trace(t.Length, t.Length, w)
 }
 
 // TakeTrace asks a service's net/http/pprof for an execution trace of some length.
@@ -76,7 +78,7 @@ func TakeTrace(url string, length time.Duration, insecure bool, w io.Writer) err
 		return err
 	}
 	defer from.Close()
-	return from.trace(length, w)
+	return from.trace(length+shortGrace-remoteGrace, length, w)
 }
 
 // Sample asks for a CPU profile of some length, whose samples are in a trace that is taken meanwhile. It does not tell
@@ -87,15 +89,15 @@ func Sample(url string, length time.Duration, insecure bool) {
 		return
 	}
 	defer from.Close()
-	from.page("profile", "seconds="+strconv.Itoa(int(math.Ceil(length.Seconds()))), length, func(body io.Reader) error {
+	from.page("profile", "seconds="+strconv.Itoa(int(math.Ceil(length.Seconds()))), length+shortGrace-remoteGrace, func(body io.Reader) error {
 		_, err := io.Copy(io.Discard, body)
 		return err
 	})
 }
 
-func (r *remote) trace(length time.Duration, w io.Writer) error {
+func (r *remote) trace(takes, length time.Duration, w io.Writer) error {
 	query := "seconds=" + strconv.FormatFloat(length.Seconds(), 'f', -1, 64)
-	return r.page("trace", query, length, func(body io.Reader) error {
+	return r.page("trace", query, takes, func(body io.Reader) error {
 		begins := bufio.NewReaderSize(body, len(traceMagic))
 		switch head, err := begins.Peek(len(traceMagic)); {
 		case err != nil && !errors.Is(err, io.EOF):

@@ -247,7 +247,7 @@ func TestGolden(t *testing.T) {
 		{"slow: 5 ms", []Lane{
 			{"the request", []Span{{0, 1, 0, "", "1, running"}, {1, 5, 2, "get cache.go:41", "4, waiting for a lock"}}},
 			{"compact", []Span{{1, 5, 0, "compact cache.go:77", "4, running"}}},
-		}, []Hand{{5, 1, 0, ""}}},
+		}, []Hand{{5, 1, 0}}},
 		{"typical: 1 ms", []Lane{{"the request", []Span{{0, 1, 0, "", "1, running"}}}}, nil},
 	}, plain))
 	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))

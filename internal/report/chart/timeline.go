@@ -27,7 +27,6 @@ type Span struct {
 type Hand struct {
 	At       float64
 	From, To int
-	Tip      string
 }
 
 // Timelines draws stories below each other, all on one axis of time that begins with 0. The parts have names, which the
@@ -52,7 +51,7 @@ func Timelines(parts []string, stories []Story, x Format) SVG {
 	}
 	all.add(0)
 	slices.Sort(used)
-	return draw("timelines", "What happened when: "+count(len(stories), "story"), func(s *sheet) {
+	return draw("timelines", "What happened when, in "+count(len(stories), "part"), func(s *sheet) {
 		head, row, left := s.line()+8, 24.0, 4.0
 		var every []Lane
 		for _, t := range stories {
@@ -69,20 +68,20 @@ func Timelines(parts []string, stories []Story, x Format) SVG {
 			y := 0.0
 			for _, t := range stories {
 				s.text(0, y+s.size+4, "heading", t.Title, s.width)
-				s.story(a, t, y+head, row, used)
+				s.story(a, t, y+head, row)
 				y += head + float64(len(t.Lanes))*row
 			}
 		})
 		var entries []entry
-		for i, part := range used {
-			entries = append(entries, entry{14, func(x, y float64) { s.rect("part "+class("p", i), x, y-6, x+14, y+6, "") }, parts[part]})
+		for _, part := range used {
+			entries = append(entries, entry{14, func(x, y float64) { s.rect("part "+class("p", part), x, y-6, x+14, y+6, "") }, parts[part]})
 		}
 		s.legend(0.6, entries)
 	})
 }
 
 // story draws the lanes of one, from y down, and then who let whom go on.
-func (s *sheet) story(a axis, t Story, y, row float64, used []int) {
+func (s *sheet) story(a axis, t Story, y, row float64) {
 	thick := 16.0
 	middle := func(lane int) float64 { return y + float64(lane+1)*row - thick/2 - 4 }
 	for i, l := range t.Lanes {
@@ -91,7 +90,7 @@ func (s *sheet) story(a axis, t Story, y, row float64, used []int) {
 		s.rule("base", a.start, mid, a.end, mid)
 		for _, p := range l.Spans {
 			x1, x2 := a.at(p.From), max(a.at(p.To), a.at(p.From)+0.5)
-			s.rect("part "+class("p", slices.Index(used, p.Part)), x1, mid-thick/2, x2, mid+thick/2, p.Tip)
+			s.rect("part "+class("p", p.Part), x1, mid-thick/2, x2, mid+thick/2, p.Tip)
 			if textWidth(clean(p.Text), s.size) < x2-x1-8 {
 				s.text(x1+4, s.middle(mid), "within", p.Text, x2-x1)
 			}
@@ -102,7 +101,7 @@ func (s *sheet) story(a axis, t Story, y, row float64, used []int) {
 			continue
 		}
 		at, from, to := a.at(h.At), middle(h.From), middle(h.To)
-		s.path("hand", through(at, from, at, to), h.Tip)
-		s.path("hand end", form(0, at, to, 2.5), h.Tip)
+		s.path("hand", through(at, from, at, to), "")
+		s.path("hand end", form(0, at, to, 2.5), "")
 	}
 }

@@ -1,12 +1,14 @@
 package slowest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
 	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
@@ -26,91 +28,91 @@ const mostFigures = 6
 // Figures show what typical and slow requests spend their time in, and the slowest of each setting, one by one. name is
 // that of a setting by its place, sec prints seconds.
 func Figures(settings []compare.Setting, name func(int) string, sec chart.Format) (out []Figure) {
+	var bars []bar
 	for i := range settings {
 		w := settings[i].Slow
-		switch {
-		case w == nil:
+		if w == nil || len(out) == mostFigures {
 			continue
-		case out == nil:
-			out = append(out, spent(settings, name, sec))
 		}
-		if i < mostFigures {
-			of := ""
-			if len(settings) > 1 {
-				of = " of " + name(i)
+		of, label := "", ""
+		if len(settings) > 1 {
+			of, label = " of "+name(i), name(i)+", "
+		}
+		bars = append(bars, barsOf(w, label)...)
+		f := lives(w, sec)
+		f.ID, f.Title = "slow-"+strconv.Itoa(i+1), "Slow requests"+of+", one by one"
+		out = append(out, f)
+	}
+	if bars == nil {
+		return nil
+	}
+	return append([]Figure{spent(bars, sec)}, out...)
+}
+
+// parts are in the order of their colours, which are the same in all figures. There are ten: the last are rare.
+var parts = []slow.Part{
+	exectrace.Running, exectrace.Runnable, exectrace.Syscall, exectrace.Network, exectrace.Locking, exectrace.Channels, exectrace.Sleeping,
+	slow.Arriving, exectrace.Assisting, exectrace.Otherwise, exectrace.Sweeping, exectrace.Stopped, exectrace.Collector,
+}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, words.Spent(p, slow.Site{}))
+	}
+	return names
+}
+
+// A bar is what some requests spend their time in.
+type bar struct {
+	name string
+	cost map[slow.Part]float64
+}
+
+// barsOf are of typical requests, those near the percentile, and all above it.
+func barsOf(w *slow.Why, label string) (out []bar) {
+	for _, g := range []struct {
+		name string
+		of   func(*slow.Trial) slow.Group
+	}{
+		{"typical", func(t *slow.Trial) slow.Group { return t.Typical }},
+		{"near " + words.Percentile(w.Quantile), func(t *slow.Trial) slow.Group { return t.Band }},
+		{words.SlowShare(w.Quantile), func(t *slow.Trial) slow.Group { return t.Slow }},
+	} {
+		b := bar{label + g.name, map[slow.Part]float64{}}
+		for _, t := range w.Trials {
+			for k, s := range g.of(t).Cost {
+				b.cost[k.Part] += s / float64(len(w.Trials))
 			}
-			f := lives(w, sec)
-			f.ID, f.Title = "slow-"+strconv.Itoa(i+1), "Slow requests"+of+", one by one"
-			out = append(out, f)
 		}
+		out = append(out, b)
 	}
 	return out
 }
 
-// spent are bars of what requests spend their time in: typical ones, those near the percentile, and all above it.
-func spent(settings []compare.Setting, name func(int) string, sec chart.Format) Figure {
-	var parts []slow.Part
-	costs := func(g slow.Group) map[slow.Part]float64 {
-		sum := map[slow.Part]float64{}
-		for k, s := range g.Cost {
-			sum[k.Part] += s
-			if !slices.Contains(parts, k.Part) {
-				parts = append(parts, k.Part)
-			}
-		}
-		return sum
-	}
-	type bar struct {
-		name string
-		cost map[slow.Part]float64
-	}
-	var bars []bar
-	for i := range settings {
-		w := settings[i].Slow
-		if w == nil || i >= mostFigures {
-			continue
-		}
-		of := ""
-		if len(settings) > 1 {
-			of = name(i) + ", "
-		}
-		for _, g := range []struct {
-			name string
-			of   func(*slow.Trial) slow.Group
-		}{
-			{"typical", func(t *slow.Trial) slow.Group { return t.Typical }},
-			{"near " + words.Percentile(w.Quantile), func(t *slow.Trial) slow.Group { return t.Band }},
-			{words.SlowShare(w.Quantile), func(t *slow.Trial) slow.Group { return t.Slow }},
-		} {
-			b := bar{of + g.name, map[slow.Part]float64{}}
-			for _, t := range w.Trials {
-				for p, s := range costs(g.of(t)) {
-					b.cost[p] += s / float64(len(w.Trials))
-				}
-			}
-			bars = append(bars, b)
-		}
-	}
-	slices.Sort(parts)
-	var names []string
-	for _, p := range parts {
-		names = append(names, words.Spent(p, slow.Site{}))
-	}
+func spent(bars []bar, sec chart.Format) Figure {
+	const title = "What requests spend their time in"
 	g := layout.Grid{Cols: []layout.Column{{Left: true}}, Head: [][]string{{""}}}
-	for _, n := range names {
-		g.Cols, g.Head[0] = append(g.Cols, layout.Column{}), append(g.Head[0], n)
+	names := partNames()
+	used := func(p slow.Part) bool {
+		return slices.ContainsFunc(bars, func(b bar) bool { return b.cost[p] > 0 })
+	}
+	for i, p := range parts {
+		if used(p) {
+			g.Cols, g.Head[0] = append(g.Cols, layout.Column{}), append(g.Head[0], names[i])
+		}
 	}
 	var stacks []chart.Stack
 	for _, b := range bars {
 		s, row := chart.Stack{Name: b.name, Mark: math.NaN()}, []string{b.name}
 		for _, p := range parts {
 			s.Parts = append(s.Parts, b.cost[p])
-			row = append(row, sec(b.cost[p]))
+			if used(p) {
+				row = append(row, sec(b.cost[p]))
+			}
 		}
 		stacks = append(stacks, s)
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(row...)})
 	}
-	const title = "What requests spend their time in"
 	return Figure{
 		"slow-parts", title, "Means of the traces, in the service. Hover over a part for its figure.",
 		chart.Stacks(names, stacks, sec), layout.Section{Title: title, Grids: []layout.Grid{g}},
@@ -119,42 +121,42 @@ func spent(settings []compare.Setting, name func(int) string, sec chart.Format) 
 
 // lives are the slowest requests of a setting, and a typical one, on one axis of time.
 func lives(w *slow.Why, sec chart.Format) Figure {
-	var names []string
-	for p := range slow.Arriving + 1 {
-		names = append(names, words.Spent(p, slow.Site{}))
-	}
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {}, {}, {Left: true}},
 		Head: [][]string{{"", "from", "to", ""}},
 	}
 	var stories []chart.Story
-	lives := w.Lives()
-	for n, l := range lives {
-		what := fmt.Sprintf("slow request %d", n+1)
-		if n == len(lives)-1 {
-			what = "a typical request"
-		}
-		t := chart.Story{Title: fmt.Sprintf("%s: %s (trial %d, at %s)", what, sec(l.Took), l.Trial, sec(l.At))}
+	add := func(what string, l slow.Life) {
+		from := cmp.Or(l.File, "trial "+strconv.Itoa(l.Trial))
+		t := chart.Story{Title: fmt.Sprintf("%s: %s (%s, at %s)", what, sec(l.Took), from, sec(l.At))}
 		g.Rows = append(g.Rows, layout.Row{Group: t.Title})
 		for k, lane := range l.Lanes {
 			x := chart.Lane{Name: laneName(k, lane)}
 			for _, s := range lane.Spans {
-				x.Spans = append(x.Spans, chart.Span{From: s.From, To: s.To, Part: int(s.Part), Text: words.Site(s.Site), Tip: sec(s.To-s.From) + ", " + words.Spent(s.Part, s.Site)})
+				did := words.Spent(s.Part, s.Site)
+				x.Spans = append(x.Spans, chart.Span{From: s.From, To: s.To, Part: slices.Index(parts, s.Part), Text: words.Site(s.Site), Tip: sec(s.To-s.From) + ", " + did})
 				if s.To-s.From >= 0.02*l.Took {
-					g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(x.Name, sec(s.From), sec(s.To), words.Spent(s.Part, s.Site))})
+					g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(x.Name, sec(s.From), sec(s.To), did)})
 				}
 			}
 			t.Lanes = append(t.Lanes, x)
 		}
 		for _, h := range l.Hands {
-			t.Hands = append(t.Hands, chart.Hand{At: h.At, From: h.From, To: h.To})
+			t.Hands = append(t.Hands, chart.Hand(h))
 		}
 		stories = append(stories, t)
 	}
+	slowest, usual := w.Lives()
+	for n, l := range slowest {
+		add(fmt.Sprintf("slow request %d", n+1), l)
+	}
+	if usual != nil {
+		add("a typical request", *usual)
+	}
 	return Figure{
 		Shows: "Each row is a goroutine: the request's own, and those that it waited for. A line from one to another is where it let that one go on. " +
-			"At: since the trace began; go tool trace opens the trial's trace.out there.",
-		Picture: chart.Timelines(names, stories, sec),
+			"At: since the trace began, which go tool trace can show, too.",
+		Picture: chart.Timelines(partNames(), stories, sec),
 		Table:   layout.Section{Title: "Slow requests, one by one", Grids: []layout.Grid{g}},
 	}
 }

@@ -216,6 +216,47 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// The answer of gRPC counts to the end of the write that follows its handler, by the server's goroutine of the
+// connection: not by that of a client in the same program, which handlers wake, too.
+func TestWriters(t *testing.T) {
+	w := newWorld()
+	connection, server, client := w.goroutine(0), w.goroutine(0), w.goroutine(0)
+	root := func(g int32, fn string) {
+		w.sites = append(w.sites, Site{Func: "google.golang.org/grpc/internal/transport." + fn})
+		w.goroutines[g].root = int32(len(w.sites) - 1)
+	}
+	root(server, "NewServerTransport.func3")
+	root(client, "NewHTTP2Client.func6")
+	write := w.at("write")
+	w.stacks[write].writes = true
+	handler := func(begin, end float64) int32 {
+		h := w.goroutine(begin)
+		g := w.goroutines[h]
+		g.handles, g.born, g.dead, g.creator = true, true, true, connection
+		w.does(h, end, exectrace.Running, "handle")
+		return h
+	}
+	first, second := handler(1, 5), handler(2, 9)
+	for range 2 {
+		w.does(client, 2, exectrace.Channels, "").waker = first
+	}
+	w.does(server, 4.9, exectrace.Channels, "").waker = first
+	w.does(server, 5.2, exectrace.Running, "write")
+	w.does(server, 5.4, exectrace.Syscall, "write")
+	w.does(server, 20, exectrace.Channels, "")
+	all := w.served()
+	if len(all) != 2 || all[0].done != 5.4e6 || all[0].ended != 5e6 || all[0].writer != server {
+		t.Errorf("the first: %+v", all)
+	}
+	if all[1].goroutine != second || all[1].done != 9e6 || all[1].ended != 0 {
+		t.Errorf("the second, whose answer was written before it ended: %+v", all[1])
+	}
+	g := w.group([]one{{served: all[0], from: 1e6, to: 5.4e6}}, false)
+	if got := g.Cost[Key{Part: exectrace.Syscall, Site: w.sites[w.stacks[write].own]}]; !near(got, 0.0002) {
+		t.Errorf("the write takes %v s of %v", got, g.Cost)
+	}
+}
+
 func servedBy(g int32, waits, woken, wrote, done int64) served {
 	return served{goroutine: g, waits: waits, woken: woken, wrote: wrote, done: done}
 }

@@ -56,7 +56,7 @@ func (t *Trace) spend(c *tally, n int32, from, to int64) {
 		if a >= to {
 			break
 		}
-		at := t.sites[t.stacks[s.stack].own]
+		at := t.at(s.stack, s.part)
 		switch s.part {
 		case exectrace.Running:
 			c.cost.add(Key{Part: s.part}, float64(b-a))
@@ -314,7 +314,7 @@ func (t *Trace) wakes(s *stretch, cur int32, at int64) bool {
 }
 
 func (t *Trace) culprit(part Part, g *goroutine, stack int32) Culprit {
-	by := Culprit{Part: part, Site: t.sites[t.stacks[stack].own], Other: g.serves || g.handles}
+	by := Culprit{Part: part, Site: t.at(stack, part), Other: g.serves || g.handles}
 	if by.Site.Func == "" && !by.Other {
 		by.Site = t.sites[g.root]
 	}

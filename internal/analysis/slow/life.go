@@ -194,7 +194,7 @@ func (b *biography) spans(g *goroutine, w window) (out []Span) {
 		if from >= to {
 			continue
 		}
-		x := Span{b.since(from), b.since(to), s.part, b.sites[b.stacks[s.stack].own]}
+		x := Span{b.since(from), b.since(to), s.part, b.at(s.stack, s.part)}
 		if n := len(out) - 1; n >= 0 && len(short) == 0 && out[n].Part == x.Part && out[n].Site == x.Site {
 			out[n].To = x.To
 			continue

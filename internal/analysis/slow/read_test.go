@@ -49,6 +49,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %d requests, want 103", name, len(all))
 		}
 		locked, asleep, wrong := 0.0, 0.0, 0.0
+		bodies := 0 // waits for the rest of a request's body
 		for _, s := range all {
 			y := tally{cost{}, map[Site]int{}}
 			tr.spend(&y, s.goroutine, s.woken, s.done)
@@ -57,6 +58,9 @@ func TestRead(t *testing.T) {
 				t.Errorf("%s: a request of %v ms has parts of %v ms", name, want, got)
 			}
 			for k, ns := range c {
+				if k.Part == exectrace.Network && strings.HasPrefix(k.Site.Func, "main.main.") && k.Site.Via == "net.(*netFD).Read" {
+					bodies++
+				}
 				if k.Part != exectrace.Locking || !strings.HasPrefix(k.Site.Func, "main.main.") {
 					continue
 				}
@@ -67,6 +71,9 @@ func TestRead(t *testing.T) {
 					wrong += ns / 1e6
 				}
 			}
+		}
+		if bodies == 0 {
+			t.Errorf("%s: no request waits for its body in net.(*netFD).Read", name)
 		}
 		if locked < 15 || asleep < locked*0.8 || wrong > locked*0.05 {
 			t.Errorf("%s: %.1f ms waiting for the lock, %.1f of it behind the sleep, %.1f behind another wait", name, locked, asleep, wrong)

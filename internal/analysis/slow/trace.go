@@ -45,6 +45,7 @@ type Site struct {
 	Func string `json:"func"`
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	Via  string `json:"via,omitempty"` // of waiting and system calls: the function of a library that it is in
 }
 
 // A stretch is a part of a goroutine's life in one state. It begins where the one before ends.
@@ -98,9 +99,11 @@ type goroutine struct {
 
 // A stack is what is known of one.
 type stack struct {
-	own             int32 // site of the innermost frame of the subject's own, else of another module's, or 0
-	other           int32 // of another module's
-	root            int32 // site of its outermost function, without a line
+	own             int32  // site of the innermost frame of the subject's own, else of another module's, or 0
+	other           int32  // of another module's
+	root            int32  // site of its outermost function, without a line
+	via             string // the innermost function outside of the subject, the runtime and what is below all, else the system call
+	call            string
 	serves, handles bool
 	awaits          bool // the server's goroutine waits for a request, or reads it
 	reads, writes   bool
@@ -397,6 +400,9 @@ func (w *reader) stack(s trace.Stack) int32 {
 		if k.own == 0 {
 			k.own = k.other
 		}
+		if k.via == "" {
+			k.via = k.call
+		}
 		k.handles = handler(root.Func, w.prefixes)
 		n = int32(len(w.stacks))
 		w.byText[text.String()] = n
@@ -441,11 +447,37 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	}
 	pkg := own.Package(f.Func)
 	switch {
-	case k.own == 0 && own.Is(pkg, f.File, w.module):
-		k.own = w.site(Site{f.Func, f.File, int(f.Line)})
-	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
-		k.other = w.site(Site{f.Func, f.File, int(f.Line)})
+	case k.own != 0:
+	case pkg == "syscall":
+		k.call = f.Func
+	case k.via == "" && !below(pkg) && !own.Is(pkg, f.File, w.module):
+		k.via = f.Func
 	}
+	switch {
+	case k.own == 0 && own.Is(pkg, f.File, w.module):
+		k.own = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
+	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
+		k.other = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
+	}
+}
+
+// below reports whether a package is one whose functions say no more than that a goroutine waits.
+func below(pkg string) bool {
+	first, _, _ := strings.Cut(pkg, "/")
+	switch first {
+	case "runtime", "internal", "sync", "syscall", "time":
+		return true
+	}
+	return false
+}
+
+// at is the line of a stack that did something.
+func (t *Trace) at(stack int32, part Part) Site {
+	s := t.sites[t.stacks[stack].own]
+	if via := t.stacks[stack].via; s.Line > 0 && via != s.Func && (part.Waits() || part == exectrace.Syscall) {
+		s.Via = via
+	}
+	return s
 }
 
 func (w *reader) site(s Site) int32 {

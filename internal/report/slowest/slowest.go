@@ -65,6 +65,7 @@ func lines(w *slow.Why, of string) layout.Section {
 	if math.Abs(rest) > leastLine*w.Excess.Mean {
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(rest), sharePercent(rest, w.Excess.Mean), "", "all other lines")})
 	}
+	g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(w.Excess.Mean), "100%", sc.Interval(w.Excess.Lo, w.Excess.Hi), "together: what slow requests take longer than typical ones")})
 	title := "Why " + words.SlowShare(w.Quantile) + " are slow"
 	if of != "" {
 		title += ": " + of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,16 +35,29 @@ func Site(s slow.Site) string {
 	return layout.Middle(name, 60)
 }
 
-// Spent says what requests did, and on which line: "waiting for a lock in (*cache).get cache.go:41".
+// Spent says what requests did, on which line, and in which function of a library: "waiting for a channel in ask main.go:41
+// (in http.(*Transport).getConn)".
 func Spent(p slow.Part, s slow.Site) string {
 	if s.Func == "" {
 		return doing[p]
 	}
-	return doing[p] + " in " + Site(s)
+	return doing[p] + " in " + Site(s) + via(s)
 }
 
-// Behind says who kept a request waiting: "behind (*cache).evict cache.go:88, asleep".
+// via is the function of a library that a line waits in.
+func via(s slow.Site) string {
+	if s.Via == "" {
+		return ""
+	}
+	return " (in " + Site(slow.Site{Func: s.Via}) + ")"
+}
+
+// Behind says who kept a request waiting: "while another goroutine was asleep in (*cache).evict cache.go:88".
 func Behind(c slow.Culprit) string {
+	who := "another goroutine"
+	if c.Other {
+		who = "another request"
+	}
 	switch {
 	case c.Idle:
 		return "with a P free: the kernel woke it late"
@@ -52,13 +66,15 @@ func Behind(c slow.Culprit) string {
 	case c.Part == exectrace.Stopped && c.Site.Func == "":
 		return "while the world was stopped"
 	case c.Part == exectrace.Syscall && c.Site.Func == "":
-		return "behind the scheduler, or a system call"
+		return "while a P was with the scheduler, or in a system call"
 	case c.Other && c.Site.Func == "":
-		return "behind other requests, " + doing[c.Part]
+		return "while other requests were " + doing[c.Part]
 	case c.Site.Func == "":
-		return "behind something unknown"
+		return "for something unknown"
+	case c.Site.Line == 0: // the function that a goroutine was started with
+		return "while " + Site(c.Site) + " was " + doing[c.Part]
 	}
-	return "behind " + Site(c.Site) + ", " + doing[c.Part]
+	return "while " + who + " was " + Spent(c.Part, c.Site)
 }
 
 // Percentile names a quantile: "p99.9".
@@ -97,13 +113,25 @@ func SlowNotes(w *slow.Why) []string {
 	if !matched {
 		from = "From when its goroutine woke to the end of its answer, as the service saw it,"
 	}
-	notes := []string{fmt.Sprintf("%s of %s with %s requests, %s of them slow. %s they took %s, typical ones (p40 to p60) %s.",
-		layout.Count(len(w.Trials), "trace"), d(length), layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
-	if matched {
-		notes = append(notes, fmt.Sprintf("By dyno's clock, from when they were due, %s took %s, typical requests %s. Of that excess %s is in the service; %s was in dyno before they were sent, %s until the kernel woke the service though a P was free, and %s after the answer was written.",
-			SlowShare(w.Quantile), d(client.Slow), d(client.Typical), d(client.Service), d(client.InDyno), d(client.Waking), d(client.Leaving)))
-	} else if sent > 0 {
+	each := ""
+	if len(w.Trials) > 1 {
+		each = " each"
+	}
+	notes := []string{fmt.Sprintf("%s of %s%s with %s requests in all, %s of them slow. %s these took %s in the mean, typical ones (p40 to p60) %s.",
+		layout.Count(len(w.Trials), "trace"), d(length), each, layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
+	switch {
+	case matched && client.Slow > client.Typical:
+		share := func(s float64) string { return fmt.Sprintf("%.0f %%", 100*s/(client.Slow-client.Typical)) }
+		notes = append(notes, fmt.Sprintf("Those with the highest latency may be others. dyno, which sent them, saw %s from when they were due, and %s for typical ones. Of that excess %s is in the service, %s in dyno before they were sent, %s in the kernel, which woke the service late though a P was free, and %s after the answer was written.",
+			d(client.Slow), d(client.Typical), share(client.Service), share(client.InDyno), share(client.Waking), share(client.Leaving)))
+	case !matched && sent > 0:
 		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
+	}
+	if top := w.Lines; len(top) > 0 && top[0].Part == exectrace.Running {
+		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it, and time in which the kernel ran another thread.")
+	}
+	if slices.ContainsFunc(w.Lines[:min(len(w.Lines), 2)], func(l slow.Line) bool { return l.Excess.Lo < 0 && l.Excess.Mean > w.Excess.Mean/10 }) {
+		notes = append(notes, "The intervals are of the mean over traces, in the unit of the first column. A line whose interval contains 0 is not sure (consider: more or longer traces).")
 	}
 	if cut {
 		notes = append(notes, fmt.Sprintf("The traces are longer than the %s events that dyno reads of each.", layout.Digits(slow.MostEvents)))

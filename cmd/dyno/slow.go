@@ -42,6 +42,9 @@ have the lines of goroutines that run, only those on which they wait.`,
 			if err != nil || !(p >= 50 && p < 100) {
 				return flags.Mistakef("--p %s is no percentile to look above (want 50 or more, below 100)", percentile)
 			}
+			if err := o.forFile(cmd, "slow.html"); err != nil {
+				return err
+			}
 			f, err := slowIn(cmd, args, setting, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
 			if err != nil {
 				return err
@@ -67,7 +70,8 @@ have the lines of goroutines that run, only those on which they wait.`,
 	return cmd
 }
 
-// slowIn reads files of traces, or a run directory, of which it leaves out other settings.
+// slowIn reads trace files, or one run directory. Of a directory it keeps the baseline and the settings whose names
+// contain setting.
 func slowIn(cmd *cobra.Command, args []string, setting string, o findings.Options) (*findings.Findings, error) {
 	switch info, err := os.Stat(args[0]); {
 	case err != nil:

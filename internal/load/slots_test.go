@@ -87,9 +87,6 @@ func TestStallInTurns(t *testing.T) {
 		{"at random", 50 * time.Millisecond, 2, 6, 256, "poisson"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.connections == 256 {
-				t.Skip("one is enough for the race detector")
-			}
 			l := l
 			l.Concurrency, l.Arrival = c.connections, c.arrival
 			var alone *hist.Histogram

@@ -9,9 +9,9 @@ import (
 
 // handlers finds for requests, sorted by sent, which handler each is; none where it is not known. A handler has one
 // request, so nothing tells whose it is but when it began and ended: one began after the request was sent, and wrote
-// before that was done. From the order in which they were sent, two are exchanged as long as that lessens the sum of
-// squares of what is left around them. Requests that begin and end together may be taken for each other, which changes
-// nothing: their times are the same.
+// before that was done. The first guess is the order in which they were sent. Then two are exchanged at a time, while that
+// lessens the sum of squares of the time left before and after. Two requests that begin and end together may be
+// exchanged by mistake. That changes nothing: their times are the same.
 func handlers(rs []Request, all []served) []int32 {
 	h := pairing{rs: rs, all: all, of: make([]int32, len(rs)), to: make([]int32, len(all))}
 	for i := range h.of {

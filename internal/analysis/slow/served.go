@@ -93,9 +93,9 @@ func (t *Trace) connection(all []served, n int32, g *goroutine) []served {
 const slack = 20_000
 
 // match finds for each request, sorted by sent, which of those that connections served it is; none where it is not
-// known. A goroutine serves one client at a time: it is the client whose requests contain those of the goroutine, and closely. A service
-// that asks another in its own process has requests within requests, so the closest are given first. What two
-// clients may have sent is left out.
+// known. A goroutine serves one client at a time: it is the client whose requests contain those of the goroutine, and
+// closely. A service that asks another in its own process has requests within requests, so the closest are given
+// first. What two clients may have sent is left out.
 func match(rs []Request, all []served) []int32 {
 	of := make([]int32, len(rs))
 	for i := range of {

@@ -26,8 +26,8 @@ type Trace struct {
 	Cut        bool  // it was longer than MostEvents
 
 	goroutines []*goroutine
-	stacks     []stack // 0 is none
-	sites      []Site  // 0 is none
+	stacks     []stack // the first stands for no stack
+	sites      []Site  // the first stands for no line
 	running    map[trace.ProcID][]running
 	free       map[trace.ProcID][]span // when a P had nothing to do
 	stops      []span                  // of the world
@@ -102,8 +102,8 @@ type stack struct {
 	own             int32  // site of the innermost frame of the subject's own, else of another module's, or 0
 	other           int32  // of another module's
 	root            int32  // site of its outermost function, without a line
-	via             string // the innermost function outside of the subject, the runtime and what is below all, else the system call
-	call            string
+	via             string // the innermost function of a library, but for those of below; else call
+	call            string // the function of package syscall
 	serves, handles bool
 	awaits          bool // the server's goroutine waits for a request, or reads it
 	reads, writes   bool

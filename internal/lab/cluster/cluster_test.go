@@ -52,9 +52,6 @@ func program(t *testing.T) string {
 }
 
 func TestLocal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no more than the tests of package lab, for the race detector")
-	}
 	conform.Run(t, conform.Placement{Subject: subject(t), Program: program(t), Open: func(t *testing.T) (*lab.Lab, func() error) {
 		l, release, err := lab.Open("")
 		if err != nil {

@@ -22,7 +22,7 @@ const (
 	traceFile  = "trace.out" // of a trial ForTrace
 	traceMagic = "go 1."     // begins every execution trace
 
-	shortGrace = 5 * time.Second // where nobody shall wait for a service that hangs
+	shortGrace = 5 * time.Second // less than remoteGrace: a service that hangs shall not hold up the end of a watch
 )
 
 // Watch writes the trace to a file while it is recorded. The injected probe ends it with the

@@ -40,7 +40,7 @@ func Timelines(parts []string, stories []Story, x Format) SVG {
 		for _, l := range t.Lanes {
 			for _, p := range l.Spans {
 				all.add(p.To)
-				if !slices.Contains(used, p.Part) && p.Part < len(parts) {
+				if !slices.Contains(used, p.Part) {
 					used = append(used, p.Part)
 				}
 			}

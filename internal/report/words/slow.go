@@ -150,7 +150,11 @@ func SlowWhy(w *slow.Why) string {
 	top := &w.Lines[0]
 	d := layout.Duration(time.Duration(w.Excess.Mean * 1e9))
 	if share := top.Excess.Mean / w.Excess.Mean; share >= leastSaid {
-		return fmt.Sprintf("%s took %s longer than typical ones: %.0f %% of that %s", SlowShare(w.Quantile), d, 100*share, SpentBehind(top.Part, top.Site, top.By, top.Excess.Mean))
+		doubt := ""
+		if top.Excess.Lo <= 0 {
+			doubt = " (not sure: the traces differ too much)"
+		}
+		return fmt.Sprintf("%s took %s longer than typical ones: %.0f %% of that %s%s", SlowShare(w.Quantile), d, 100*share, SpentBehind(top.Part, top.Site, top.By, top.Excess.Mean), doubt)
 	}
 	return fmt.Sprintf("%s took %s longer than typical ones, on no line more than %.0f %% of that", SlowShare(w.Quantile), d, 100*leastSaid)
 }

@@ -93,7 +93,7 @@ type Round struct {
 	Stage    Stage
 	Settings []dyno.Setting // today's first
 	Table    *compare.Table
-	Level    float64 // error of each comparison with today's, two-sided
+	Alpha    float64 // error of each comparison with today's, two-sided
 }
 
 // A Cliff is the smallest GOMEMLIMIT under which a live heap can be collected without a spiral.
@@ -173,7 +173,7 @@ func (o *Outcome) round(ctx context.Context, h Hands, s Stage, chosen []*Candida
 			}
 		}
 	}
-	r := Round{Stage: s, Settings: []dyno.Setting{o.Problem.Today}, Level: alpha / float64(len(chosen))}
+	r := Round{Stage: s, Settings: []dyno.Setting{o.Problem.Today}, Alpha: alpha / float64(len(chosen))}
 	for _, c := range chosen {
 		r.Settings = append(r.Settings, c.Setting)
 	}

@@ -12,10 +12,10 @@ import (
 // An Option is a setting that was measured side by side with today's.
 type Option struct {
 	*Candidate
-	Stage  Stage // the last in which it was
-	Level  float64
-	Blocks int // that both are in
-	// Gain is that of the goal, as a fraction; Lo and Hi are its interval at Level, over all looks. NaN if it is not known.
+	Stage  Stage   // the last in which it was
+	Alpha  float64 // error of the comparison, two-sided
+	Blocks int     // that both are in
+	// Gain is that of the goal, as a fraction; Lo and Hi are its interval at Alpha, over all looks. NaN if it is not known.
 	Gain, Lo, Hi float64
 	Proven       bool                // all of the interval is above the margin
 	Vain         bool                // all of it is below
@@ -48,7 +48,7 @@ func (o *Outcome) options(r *Round, rs []*dyno.Result, chosen []*Candidate) (xs 
 	cs := stats.Compare(o.blocks(r, rs))
 	for i, c := range chosen {
 		nan := math.NaN()
-		x := &Option{Candidate: c, Stage: r.Stage, Level: r.Level, Gain: nan, Lo: nan, Hi: nan}
+		x := &Option{Candidate: c, Stage: r.Stage, Alpha: r.Alpha, Gain: nan, Lo: nan, Hi: nan}
 		if s := r.Table.Settings; i+1 < len(s) {
 			x.Values, x.versus = s[i+1].Values, s[i+1].Versus
 		}
@@ -56,7 +56,7 @@ func (o *Outcome) options(r *Round, rs []*dyno.Result, chosen []*Candidate) (xs 
 		if i < len(cs) && cs[i].N > 0 {
 			x.Blocks = cs[i].N
 			x.Gain = o.Goal.gain(cs[i].Ratio)
-			x.Lo, x.Hi = o.Goal.gains(cs[i].Interval(r.Level))
+			x.Lo, x.Hi = o.Goal.gains(cs[i].Interval(r.Alpha))
 			x.Proven, x.Vain = x.Lo > o.Margin, x.Hi < o.Margin
 		}
 		xs = append(xs, x)

@@ -156,7 +156,7 @@ func (r *Report) Document() any {
 	d.Predictions, d.Refitted = predictions(r.Candidates), predictions(r.Refitted)
 	for _, x := range r.Options {
 		m := measured{
-			Setting: x.Setting, Axis: x.Axis, Stage: x.Stage, Blocks: x.Blocks, Error: x.Level, Proven: x.Proven, Vain: x.Vain, Front: x.Front,
+			Setting: x.Setting, Axis: x.Axis, Stage: x.Stage, Blocks: x.Blocks, Error: x.Alpha, Proven: x.Proven, Vain: x.Vain, Front: x.Front,
 			Gain: dyno.Number(x.Gain), Lo: dyno.Number(x.Lo), Hi: dyno.Number(x.Hi), Values: centers(x.Values),
 		}
 		for _, j := range x.Judgements {

@@ -113,7 +113,7 @@ var layers = map[string][]string{
 	"report/prediction":   {".", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/plot", "report/screen", "report/words"},
 	"report/profile":      {"analysis/profiles", "report/layout", "stats"},
 	"tune":                {".", "analysis/compare", "analysis/gcmodel", "stats"},
-	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/words", "safe", "stats", "store"},
+	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
 	"web/child":           {"web"},
 	"dynotest":            {"."},
 	"examples":            {},

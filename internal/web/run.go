@@ -48,6 +48,7 @@ func (s *Site) run(w http.ResponseWriter, r *http.Request) error {
 	}
 	on("GET", "{$}", s.orPage(read(func(w http.ResponseWriter, r *http.Request, dir *store.Dir) error { return s.page(w, r, p, dir) })))
 	on("GET", "report.html", page("report.html"))
+	on("GET", "predicted", s.orPage(read(s.predicted)))
 	on("GET", "detail", orText(read(s.detail)))
 	on("GET", "live", orText(read(s.live)))
 	on("GET", "pprof/{pass}/{kind}/{setting}/{page...}", orText(read(s.pprof)))
@@ -139,7 +140,7 @@ func (s *Site) make(p foundDir, dir *store.Dir, base string, running bool) ([]by
 	own := runURL(p.ID)
 	page.Site = &html.Site{
 		Home: "/", Assets: "/assets/" + assetVersion + "/", Detail: own + "detail", Token: s.Token,
-		Files: fileLinks(p), Others: s.others(p, dir, base),
+		Files: append(forecast(p, dir), fileLinks(p)...), Others: s.others(p, dir, base),
 	}
 	if running || len(dir.Missing()) > 0 { // so that it can be resumed
 		page.Site.Live = own + "live"

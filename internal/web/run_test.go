@@ -245,3 +245,11 @@ func TestNothingGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// A run of a service has the page of dyno predict, or the reason why there is none.
+func TestPredicted(t *testing.T) {
+	s := site(t, "../../findings/testdata/runs/2bb5b5f")
+	want(t, get(t, s, "/runs/vary/predicted"), http.StatusOK, "vary, predicted from 6 trials of GOGC=100 and GOGC=50", "<svg")
+	want(t, get(t, s, "/runs/watch/predicted"), http.StatusNotFound, "There is no prediction: ../../findings/testdata/runs/2bb5b5f/watch: its collections were not recorded")
+	want(t, get(t, s, "/runs/bench/predicted"), http.StatusNotFound, "is a run of benchmarks")
+}

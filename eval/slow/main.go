@@ -6,7 +6,7 @@
 //	go run ./slow                    twenty-two services, some ten minutes
 //	go run ./slow -only mutex,pool   some of them
 //	go run ./slow -proto grpc -only mutex,pool    by gRPC, or by http2
-//	go run ./slow -changes 4         is a changed wait named as the change of p99? three minutes a run
+//	go run ./slow -changes 8         are six changes between revisions named as the change of p99? six minutes a run
 //	go run ./slow -check             exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
@@ -39,6 +39,10 @@ type options struct {
 	length           time.Duration
 	factor           float64
 	runs             int
+}
+
+func (o *options) wants(name string) bool {
+	return o.only == "" || slices.Contains(strings.Split(o.only, ","), name)
 }
 
 // A planted cause: what the first line has to say, and the rate at which it is looked for.
@@ -83,7 +87,7 @@ func main() {
 	flag.BoolVar(&o.check, "check", false, "exit with status 1 if a goal was missed, or has no figure")
 	flag.StringVar(&o.proto, "proto", "http1", "`protocol`: http1, http2 or grpc")
 	flag.DurationVar(&o.length, "d", 4*time.Second, "`length` of each trace")
-	flag.IntVar(&o.runs, "changes", 0, "compare settings in this `number` of runs instead: is the line that changed named?")
+	flag.IntVar(&o.runs, "changes", 0, "compare revisions in this `number` of runs instead: is the line that changed named?")
 	flag.Float64Var(&o.factor, "rate", 1, "`factor` of the rates")
 	flag.Parse()
 	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 || protocols[o.proto].subject == nil {
@@ -107,7 +111,7 @@ func measure(ctx context.Context, o options) error {
 	goals := program.Goals{W: os.Stdout, Width: 60}
 	right, near, known, of := 0, 0, 0, 0
 	for _, c := range all {
-		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), c.name) {
+		if !o.wants(c.name) {
 			continue
 		}
 		of++

@@ -95,11 +95,9 @@ func (c *cache) get() time.Duration {
 	return waited
 }
 
-var hold = 5 * time.Millisecond
-
 func (c *cache) compact() {
 	c.mu.Lock()
-	time.Sleep(hold)
+	time.Sleep(5 * time.Millisecond)
 	c.mu.Unlock()
 }
 

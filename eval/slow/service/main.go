@@ -78,7 +78,6 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "")
 	http2 := flag.Bool("http2", false, "HTTP/2 without TLS")
 	byRPC := flag.Bool("grpc", false, "gRPC: the health service")
-	flag.DurationVar(&hold, "hold", hold, "how long the lock of mutex is held")
 	flag.Parse()
 	c, ok := causes[*name]
 	if !ok {

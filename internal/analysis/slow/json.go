@@ -106,6 +106,7 @@ func (w *Why) MarshalJSON() ([]byte, error) {
 type changeJSON struct {
 	Quantile dyno.Number `json:"quantile"`
 	Blocks   int         `json:"blocks"`
+	Base     dyno.Number `json:"base-sec"`
 	At       shiftJSON   `json:"change-sec"`
 	Near     dyno.Number `json:"near-sec"`
 	Moves    []moveJSON  `json:"moves"`
@@ -133,7 +134,7 @@ func shiftOf(s stats.Shift) shiftJSON {
 
 // MarshalJSON implements json.Marshaler; doc/format.md describes it.
 func (c *Change) MarshalJSON() ([]byte, error) {
-	j := changeJSON{dyno.Number(c.Quantile), c.Blocks, shiftOf(c.At), dyno.Number(c.Near), nil}
+	j := changeJSON{dyno.Number(c.Quantile), c.Blocks, dyno.Number(c.Level), shiftOf(c.At), dyno.Number(c.Near), nil}
 	for _, m := range c.Moves {
 		least := leastJSON * c.Level
 		if m.Sure || m.Shift.Diff > least || m.Shift.Diff < -least {

@@ -140,6 +140,10 @@ func (f *Findings) slowTrial(r *dyno.Result, file string, quantile float64, serv
 	if err != nil {
 		return nil, err
 	}
+	if f, err := os.Open(filepath.Join(filepath.Dir(file), "preempted.jsonl")); err == nil && r.Trial.For == dyno.ForTrace {
+		trace.Preempt(f) // what dyno could not finish writing counts as far as it goes
+		f.Close()
+	}
 	var sent []slow.Request
 	here := f.Plan.Subject.Launched() || f.Plan.Subject.PID != 0         // what is watched may be elsewhere
 	if r.Clock != 0 && r.Node == nil && len(r.Generators) == 0 && here { // else the clock is another machine's

@@ -7,6 +7,7 @@
 //	go run ./slow -only mutex,pool   some of them
 //	go run ./slow -proto grpc -only mutex,pool    by gRPC, or by http2
 //	go run ./slow -changes 8         are six changes between revisions named as the change of p99? six minutes a run
+//	go run ./slow -cost 1000,10000,30000 -d 10s    what traces cost a service, and what it takes to read them
 //	go run ./slow -check             exit status 1 if a goal was missed
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
@@ -34,7 +35,7 @@ const programName = "eval/slow"
 
 type options struct {
 	only, dyno, keep string
-	proto            string
+	proto, cost      string
 	check            bool
 	length           time.Duration
 	factor           float64
@@ -47,36 +48,40 @@ func (o *options) wants(name string) bool {
 
 // A planted cause: what the first line has to say, and the rate at which it is looked for.
 type planted struct {
-	name string
-	rate int
-	part string // or several, divided by |
-	site string // function of the line; of its culprit after <-
-	env  string
+	name    string
+	rate    int
+	part    string // or several, divided by |
+	site    string // function of the line; of its culprit after <-
+	env     string
+	unknown bool // to the handler
 }
 
+// most is the share of the excess that has to be planted, so that its line has to be on top.
+const most = 0.4
+
 var all = []planted{
-	{"mutex", 800, "sync", "(*cache).get<-(*cache).compact", ""},
-	{"mutexbusy", 600, "sync|runnable", "(*cache).get<-(*cache).rebuild|burn", ""},
-	{"pool", 900, "channel", "enqueue<-work", ""},
-	{"slowdep", 500, "channel|network", "ask", ""},
-	{"json", 300, "running", "renderAll", ""},
-	{"convoy", 2200, "sync|runnable", "convoy", ""},
-	{"stampede", 800, "sleep|sync", "(*single).load|(*single).get", ""},
-	{"fanout", 400, "sync", "slowestOfEight<-shard", ""},
-	{"fsync", 200, "syscall|running", "syncFile", ""},
-	{"hog", 400, "runnable|arriving", "<-hog|burn", ""},
-	{"gc", 150, "gc-assist|runnable", "", "GOGC=20"},
-	{"rwmutex", 800, "sync", "(*lookup).read<-(*lookup).replace", ""},
-	{"logchan", 800, "channel", "logLine<-writeOut", ""},
-	{"sqlpool", 900, "channel|sync", "query<-answer", ""},
-	{"transport", 300, "channel|sync", "ask", ""},
-	{"errgroup", 300, "channel", "limitedGroup<-part", ""},
-	{"timer", 400, "sleep", "backOff", ""},
-	{"syscall", 400, "syscall", "blockInKernel", ""},
-	{"dns", 300, "network|channel", "lookUp", ""},
-	{"finalizer", 200, "channel", "take", ""},
-	{"pages", 300, "running|syscall", "touchPages", ""},
-	{"cond", 800, "sync", "(*barrier).pass<-(*barrier).closeFor", ""},
+	{"mutex", 800, "sync", "(*cache).get<-(*cache).compact", "", false},
+	{"mutexbusy", 600, "sync|runnable", "(*cache).get<-(*cache).rebuild|burn", "", false},
+	{"pool", 900, "channel", "enqueue<-work", "", false},
+	{"slowdep", 500, "channel|network", "ask", "", false},
+	{"json", 300, "running", "renderAll", "", false},
+	{"convoy", 2200, "sync|runnable", "convoy", "", false},
+	{"stampede", 800, "sleep|sync", "(*single).load|(*single).get", "", false},
+	{"fanout", 400, "sync", "slowestOfEight<-shard", "", false},
+	{"fsync", 200, "syscall|running", "syncFile", "", false},
+	{"hog", 400, "runnable|arriving", "<-hog|burn", "", true},
+	{"gc", 150, "gc-assist|runnable", "", "GOGC=20", true},
+	{"rwmutex", 800, "sync", "(*lookup).read<-(*lookup).replace", "", false},
+	{"logchan", 800, "channel", "logLine<-writeOut", "", false},
+	{"sqlpool", 900, "channel|sync", "query<-answer", "", false},
+	{"transport", 300, "channel|sync", "ask", "", false},
+	{"errgroup", 300, "channel", "limitedGroup<-part", "", false},
+	{"timer", 400, "sleep", "backOff", "", false},
+	{"syscall", 400, "syscall", "blockInKernel", "", false},
+	{"dns", 300, "network|channel", "lookUp", "", false},
+	{"finalizer", 200, "channel", "take", "", false},
+	{"pages", 300, "running|syscall", "touchPages", "", false},
+	{"cond", 800, "sync", "(*barrier).pass<-(*barrier).closeFor", "", false},
 }
 
 func main() {
@@ -88,6 +93,7 @@ func main() {
 	flag.StringVar(&o.proto, "proto", "http1", "`protocol`: http1, http2 or grpc")
 	flag.DurationVar(&o.length, "d", 4*time.Second, "`length` of each trace")
 	flag.IntVar(&o.runs, "changes", 0, "compare revisions in this `number` of runs instead: is the line that changed named?")
+	flag.StringVar(&o.cost, "cost", "", "instead: what do traces cost at these `rates`, with commas between?")
 	flag.Float64Var(&o.factor, "rate", 1, "`factor` of the rates")
 	flag.Parse()
 	if flag.NArg() > 0 || o.length <= 0 || o.factor <= 0 || protocols[o.proto].subject == nil {
@@ -104,8 +110,11 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Println(program.Machine())
-	if o.runs > 0 {
+	switch {
+	case o.runs > 0:
 		return changes(ctx, p, o)
+	case o.cost != "":
+		return cost(ctx, p, o)
 	}
 	fmt.Printf("%-10s %6s  %18s  %5s  %s\n", "service", "rate", "planted, ms", "said", "first line")
 	goals := program.Goals{W: os.Stdout, Width: 60}
@@ -114,24 +123,28 @@ func measure(ctx context.Context, o options) error {
 		if !o.wants(c.name) {
 			continue
 		}
-		of++
 		r, err := one(ctx, p, o, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		truth := "not known"
-		if r.truth.Planted > 0.1*r.truth.Excess {
-			share := r.truth.Planted / r.truth.Excess
+		truth, mark := "not known", ""
+		share := r.truth.Planted / r.truth.Excess
+		if !c.unknown {
 			truth = fmt.Sprintf("%.2f of %.2f %3.0f%%", r.truth.Planted, r.truth.Excess, 100*share)
 			known++
 			if math.Abs(share-r.share) <= 0.05 {
 				near++
 			}
 		}
-		mark := "wrong"
-		if r.right {
+		switch {
+		case !c.unknown && share < most: // at this rate something else makes them slow
+			mark = "little planted"
+		case r.right:
 			right++
-			mark = ""
+			of++
+		default:
+			of++
+			mark = "wrong"
 		}
 		fmt.Printf("%-10s %6.0f  %18s  %4.0f%%  %s %s\n", c.name, float64(c.rate)*o.factor, truth, 100*r.share, r.said, mark)
 	}
@@ -179,13 +192,17 @@ type line struct {
 // is reports whether a line is the planted cause.
 func (l *line) is(c planted) bool {
 	fn, by, hasBy := strings.Cut(c.site, "<-")
-	if !slices.Contains(strings.Split(c.part, "|"), l.Part) {
+	parts := strings.Split(c.part, "|")
+	if l.Part == "preempted" { // which is most of running on a machine that is busy
+		return slices.Contains(parts, "running")
+	}
+	if !slices.Contains(parts, l.Part) {
 		return false
 	}
 	if fn != "" && !slices.ContainsFunc(strings.Split(fn, "|"), func(f string) bool { return strings.HasPrefix(l.Site.String(), f) }) {
 		return false
 	}
-	return !hasBy || len(l.By) > 0 && slices.ContainsFunc(strings.Split(by, "|"), func(f string) bool { return strings.HasPrefix(l.By[0].Site.String(), f) })
+	return !hasBy || len(l.By) > 0 && (l.By[0].Part == "preempted" || slices.ContainsFunc(strings.Split(by, "|"), func(f string) bool { return strings.HasPrefix(l.By[0].Site.String(), f) }))
 }
 
 // one measures one service, in one launch.

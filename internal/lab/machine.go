@@ -272,7 +272,7 @@ func ProbeNamed(name string) (probe.Probe, bool) {
 		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
 		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},
 		"expvar": published.Expvar{}, "prometheus": published.Prometheus{}, "pprof": published.Index{},
-		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{},
+		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{}, "preempted": kernel.Preempted{},
 	}[name]
 	return p, ok
 }

@@ -162,17 +162,16 @@ func (w *window) sample(name string) func(metric string, at time.Duration, v flo
 func (w *window) probes() (names []string) {
 	use, to := w.trial.Probes.Use, &w.target
 	allows := map[string]bool{
-		"cgroup": to.Grouped, "runtime": to.Socket != "", "gctrace": to.Trace != nil, "expvar": to.Expvar != "", "prometheus": to.Prometheus != "",
+		"proc": to.PID != 0, "cgroup": to.Grouped, "runtime": to.Socket != "", "gctrace": to.Trace != nil, "expvar": to.Expvar != "", "prometheus": to.Prometheus != "",
 		"pprof": to.Pprof != "" && slices.Contains(use, "pprof"),
 	}
 	for _, name := range dyno.ProbeNames {
-		allowed, ok := allows[name]
-		if !ok {
-			allowed = to.PID != 0
-		}
-		if allowed && (len(use) == 0 || slices.Contains(use, name)) {
+		if allows[name] && (len(use) == 0 || slices.Contains(use, name)) {
 			names = append(names, name)
 		}
+	}
+	if w.trial.For == dyno.ForTrace && to.PID != 0 && w.running.Probe == nil {
+		names = append(names, "preempted")
 	}
 	return names
 }

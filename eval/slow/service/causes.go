@@ -43,6 +43,7 @@ func every(d time.Duration, do func()) {
 }
 
 var causes = map[string]cause{
+	"none":      {handle: func() time.Duration { return 0 }},
 	"mutex":     {start: func() { every(100*time.Millisecond, store.compact) }, handle: store.get},
 	"mutexbusy": {start: func() { every(100*time.Millisecond, store.rebuild) }, handle: store.get},
 	"pool":      {start: func() { go worker(); go worker() }, handle: enqueue},

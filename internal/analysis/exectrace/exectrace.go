@@ -54,11 +54,12 @@ const (
 	Otherwise // waiting for anything else
 	Parts     // how many there are
 	Arriving  // sent by the client, and not yet seen by the service, which an Attribution does not know
+	Preempted // on a P, while the kernel kept the thread off the CPU; an Attribution does not know it
 )
 
 var partNames = [...]string{
 	"running", "gc-assist", "gc-sweep", "runnable", "stopped", "syscall",
-	"network", "sync", "channel", "sleep", "gc-wait", "other", Arriving: "arriving",
+	"network", "sync", "channel", "sleep", "gc-wait", "other", Arriving: "arriving", Preempted: "preempted",
 }
 
 // Waits reports whether a goroutine that does this has nothing to run, and something has to wake it.

@@ -63,6 +63,8 @@ func (t *Trace) spend(c *tally, n int32, from, to int64) {
 			for _, x := range g.sampled(a, b) {
 				c.samples[t.sites[t.stacks[x.stack].own]]++
 			}
+		case exectrace.Preempted:
+			c.cost.add(Key{Part: s.part}, float64(b-a))
 		case exectrace.Runnable:
 			t.behind(n, a, b, func(by Culprit, ns float64) { c.cost.add(Key{Part: s.part, By: by}, ns) })
 		case exectrace.Assisting, exectrace.Sweeping, exectrace.Stopped, exectrace.Syscall:
@@ -91,8 +93,10 @@ func (t *Trace) behind(self int32, from, to int64, add func(by Culprit, ns float
 	for _, free := range t.free {
 		overlap(free, from, to, func(i int) { cut(free[i].begin, free[i].end) })
 	}
-	for _, runs := range t.running {
+	for p, runs := range t.running {
 		overlap(runs, from, to, func(i int) { cut(runs[i].begin, runs[i].end) })
+		away := t.away[p]
+		overlap(away, from, to, func(i int) { cut(away[i].begin, away[i].end) })
 	}
 	slices.Sort(begins)
 	at := from
@@ -118,7 +122,11 @@ func (t *Trace) slice(self int32, from, to int64, add func(by Culprit, ns float6
 		}
 	}
 	ps := float64(len(t.running))
-	for _, runs := range t.running {
+	for p, runs := range t.running {
+		if covers(t.away[p], from) {
+			add(Culprit{Part: exectrace.Preempted}, took/ps)
+			continue
+		}
 		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
 		if i == len(runs) || runs[i].begin > from || runs[i].goroutine == self {
 			add(Culprit{Part: exectrace.Syscall}, took/ps) // or the scheduler
@@ -252,7 +260,9 @@ func (t *Trace) back(n int32, from, to int64, each func(step), went func(waker, 
 		}
 		lo := max(g.from(i), from)
 		each(step{cur, i, over, lo, at})
-		at, over = lo, 0
+		if at = lo; !s.goesOn {
+			over = 0
+		}
 	}
 	each(step{cur, none, 0, from, at})
 }
@@ -314,6 +324,9 @@ func (t *Trace) wakes(s *stretch, cur int32, at int64) bool {
 }
 
 func (t *Trace) culprit(part Part, g *goroutine, stack int32) Culprit {
+	if part == exectrace.Preempted {
+		return Culprit{Part: part}
+	}
 	by := Culprit{Part: part, Site: t.at(stack, part), Other: g.serves || g.handles}
 	if by.Site.Func == "" && !by.Other {
 		by.Site = t.sites[g.root]

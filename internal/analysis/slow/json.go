@@ -19,6 +19,7 @@ type trialJSON struct {
 	Block    int         `json:"block"`
 	Length   float64     `json:"length-sec"`
 	Cut      bool        `json:"cut,omitempty"`
+	Known    bool        `json:"preempted,omitempty"`
 	Sent     int         `json:"sent,omitempty"`
 	Requests int         `json:"requests"`
 	Matched  bool        `json:"matched"`
@@ -84,7 +85,7 @@ func (w *Why) MarshalJSON() ([]byte, error) {
 	j := whyJSON{Quantile: dyno.Number(w.Quantile), Excess: w.Excess}
 	for _, t := range w.Trials {
 		x := trialJSON{
-			t.N, t.Block, t.Length.Seconds(), t.Cut, t.Sent, t.Requests, t.Matched, t.Slow.N,
+			t.N, t.Block, t.Length.Seconds(), t.Cut, t.Preempted, t.Sent, t.Requests, t.Matched, t.Slow.N,
 			dyno.Number(t.At), dyno.Number(t.Typical.Mean), dyno.Number(t.Slow.Mean), nil,
 		}
 		if c := t.Client; t.Matched {

@@ -1,9 +1,11 @@
 package slow
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
@@ -177,8 +179,8 @@ func TestBehind(t *testing.T) {
 	w.goroutines[hog].root = int32(len(w.sites) - 1)
 	w.goroutines[other].serves = true
 	w.does(g, 4, exectrace.Runnable, "")
-	w.running[0] = []running{{0, 4e6, hog, 0, exectrace.Running}}
-	w.running[1] = []running{{1e6, 2e6, other, 0, exectrace.Assisting}}
+	w.running[0] = []running{{0, 4e6, hog, 0, 0, exectrace.Running}}
+	w.running[1] = []running{{1e6, 2e6, other, 0, 0, exectrace.Assisting}}
 	w.free[1] = []span{{0, 1e6}}
 	w.stops = []span{{35e5, 4e6}}
 	c := w.spent(g, 0, 4)
@@ -369,68 +371,6 @@ func TestMatchAlike(t *testing.T) {
 	}
 }
 
-// trials of a setting whose requests near p99 spend so much on each part, with noise.
-func trials(rng *rand.Rand, blocks int, ms map[Key]float64) (ts []*Trial) {
-	for b := range blocks {
-		t := &Trial{N: b + 1, Block: b + 1, Quantile: P99, Matched: true, Slow: Group{N: 100}, Band: Group{N: 100, Cost: map[Key]float64{}, Sampling: map[Key]float64{}}}
-		day := 1 + 0.05*rng.NormFloat64()
-		for _, k := range sortedKeys(ms) {
-			x := ms[k] / 1e3 * day * (1 + 0.05*rng.NormFloat64())
-			t.Band.Cost[k] = x
-			t.Band.Sampling[k] = 0.02 * 0.02 * x * x
-			t.Band.Mean += x
-		}
-		t.At = t.Band.Mean
-		t.Slow, t.Typical = t.Band, Group{N: 100}
-		ts = append(ts, t)
-	}
-	return ts
-}
-
-func sortedKeys(ms map[Key]float64) (ks []Key) {
-	for k := range ms {
-		ks = append(ks, k)
-	}
-	slices.SortFunc(ks, func(a, b Key) int { return compareSites(a.Site, b.Site) })
-	return ks
-}
-
-func parts(n int) map[Key]float64 {
-	ms := map[Key]float64{}
-	for i := range n {
-		ms[Key{Part: exectrace.Locking, Site: Site{Func: string(rune('a' + i)), File: "f.go", Line: i}}] = 0.3
-	}
-	return ms
-}
-
-// The line that grew is named, and no other; of equals none is.
-func TestCompare(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const runs = 400
-	false1, found, wrong := 0, 0, 0
-	grown := Key{Part: exectrace.Locking, Site: Site{Func: "c", File: "f.go", Line: 2}}
-	for range runs {
-		base := Explain(trials(rng, 6, parts(12)))
-		if slices.ContainsFunc(Compare(base, Explain(trials(rng, 6, parts(12)))).Moves, func(m Move) bool { return m.Sure }) {
-			false1++
-		}
-		ms := parts(12)
-		ms[grown] = 0.6 // +8 % of p99
-		c := Compare(base, Explain(trials(rng, 6, ms)))
-		for _, m := range c.Moves {
-			if m.Sure && m.Func == "c" {
-				found++
-			} else if m.Sure {
-				wrong++
-			}
-		}
-	}
-	t.Logf("%d runs: %d of equals with a line, %d found, %d wrong lines", runs, false1, found, wrong)
-	if false1 > runs*5/100 || found < runs*9/10 || wrong > runs*5/100 {
-		t.Errorf("%d runs: %d of equals with a line, %d found, %d wrong lines", runs, false1, found, wrong)
-	}
-}
-
 // Those who wait for one that does the work are at its line.
 func TestJoin(t *testing.T) {
 	load := Site{Func: "load", File: "f.go", Line: 7}
@@ -441,5 +381,54 @@ func TestJoin(t *testing.T) {
 	w := Explain(ts)
 	if len(w.Lines) != 1 || w.Lines[0].Site != load || !near(w.Lines[0].Excess.Mean, 0.006) || len(w.Lines[0].Joined) != 1 {
 		t.Errorf("%+v", w.Lines)
+	}
+}
+
+// Time in which the kernel ran another thread is not what a goroutine ran, neither its own nor that of one that others
+// wait for.
+func TestPreempt(t *testing.T) {
+	w := newWorld()
+	g, holder := w.goroutine(0), w.goroutine(0)
+	w.does(g, 10, exectrace.Running, "handle").thread = 7
+	w.does(g, 20, exectrace.Locking, "get").waker = holder
+	w.goroutines[g].life[1].wstack = w.at("rebuild")
+	w.does(holder, 30, exectrace.Running, "sleeps next").thread = 8 // but it was in rebuild when it let the other go on
+	w.running[0] = []running{{0, 10e6, g, 0, 7, exectrace.Running}}
+	w.running[1], w.held = nil, map[trace.ProcID][]hold{1: {{span{0, 2e6}, 10}, {span{2e6, 10e6}, 11}}} // with the scheduler
+	late := w.goroutine(0)
+	w.does(late, 4, exectrace.Runnable, "")
+	err := w.Preempt(strings.NewReader(`{"tid":7,"from":2000000,"to":5000000}
+		{"tid":8,"from":9000000,"to":13000000} {"tid":8,"from":15000000,"to":16000000} {"tid":9,"from":0,"to":30000000}
+		{"tid":7,"from":9000000,"to":12000000} {"tid":10,"from":1000000,"to":3000000} {"tid":7,"fr`))
+	if err == nil || !w.Preempted {
+		t.Errorf("the file's end is missing: %v", err)
+	}
+	c := w.spent(g, 0, 20)
+	for _, x := range []struct {
+		part Part
+		fn   string
+		by   Part
+		of   string
+		want float64
+	}{
+		{exectrace.Running, "", 0, "", 6},
+		{exectrace.Preempted, "", 0, "", 4},
+		{exectrace.Locking, "get", exectrace.Running, "rebuild", 6},
+		{exectrace.Locking, "get", exectrace.Preempted, "", 4},
+	} {
+		if got := c.total(x.part, x.fn, x.by, x.of); !near(got, x.want) {
+			t.Errorf("%v in %q behind %v in %q: %v ms, want %v", x.part, x.fn, x.by, x.of, got, x.want)
+		}
+	}
+	behind := w.spent(late, 0, 4)
+	if off := behind.total(exectrace.Runnable, "", exectrace.Preempted, ""); !near(off, 1+0.5) || !near(behind.all(), 4) {
+		t.Errorf("behind threads off the CPU %v ms of %v; want 1 of the first P and 0.5 of the second", off, behind)
+	}
+	var text strings.Builder
+	for _, r := range w.running[0] {
+		fmt.Fprintf(&text, "%v %g to %g; ", r.part, float64(r.begin)/1e6, float64(r.end)/1e6)
+	}
+	if want := "running 0 to 2; preempted 2 to 5; running 5 to 9; preempted 9 to 10; "; text.String() != want {
+		t.Errorf("the P: %s; want %s", text.String(), want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -17,19 +18,21 @@ import (
 	"golang.org/x/exp/trace"
 
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
-	"github.com/dynolab/dyno/internal/analysis/own"
 )
 
 // A Trace is what an execution trace has of goroutines: what each did, when, and what woke it.
 type Trace struct {
 	Begin, End int64 // ns of the trace's clock; on Linux that is CLOCK_MONOTONIC
 	Cut        bool  // it was longer than MostEvents
+	Preempted  bool  // it is known when the kernel did not let threads run
 
 	goroutines []*goroutine
 	stacks     []stack // the first stands for no stack
 	sites      []Site  // the first stands for no line
 	running    map[trace.ProcID][]running
 	free       map[trace.ProcID][]span // when a P had nothing to do
+	held       map[trace.ProcID][]hold
+	away       map[trace.ProcID][]span // when the kernel kept the thread that had a P off the CPU
 	stops      []span                  // of the world
 }
 
@@ -54,8 +57,10 @@ type stretch struct {
 	stack  int32 // of waiting and system calls: where. Of running: at its end
 	waker  int32 // its goroutine's place; none: a timer, the network or the runtime
 	wstack int32 // the waker's
+	thread int32 // of running: as the kernel calls it
 	part   exectrace.Part
 	idle   bool // waits for a request
+	goesOn bool // with what the one before did, but that the kernel took the CPU away, or gave it back
 }
 
 const none = -1
@@ -65,7 +70,14 @@ type running struct {
 	begin, end int64
 	goroutine  int32
 	stack      int32 // at its end
+	thread     int32
 	part       exectrace.Part
+}
+
+// A hold is the time in which a thread had a P.
+type hold struct {
+	span
+	thread int32
 }
 
 type sample struct {
@@ -92,23 +104,10 @@ type goroutine struct {
 	idle    bool
 	since   int64
 	proc    trace.ProcID
+	thread  int32
 	assists bool
 	sweeps  bool
 	stops   bool
-}
-
-// A stack is what is known of one.
-type stack struct {
-	own             int32  // site of the innermost frame of the subject's own, else of another module's, or 0
-	other           int32  // of another module's
-	root            int32  // site of its outermost function, without a line
-	via             string // the innermost function of a library, but for those of below; else call
-	call            string // the function of package syscall
-	serves, handles bool
-	awaits          bool // the server's goroutine waits for a request, or reads it
-	reads, writes   bool
-	complete        bool // it is not cut
-	serves2         bool // an HTTP/2 connection, whose requests have goroutines of their own
 }
 
 type reader struct {
@@ -136,7 +135,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	}
 	t := &Trace{
 		stacks: make([]stack, 1), sites: make([]Site, 1),
-		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{},
+		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{}, held: map[trace.ProcID][]hold{},
 	}
 	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, since: map[trace.ProcID]int64{}}
 	for read := 0; ; read++ {
@@ -187,7 +186,7 @@ func (w *reader) event(e *trace.Event) {
 		case trace.ResourceGoroutine:
 			w.transition(e, &s)
 		case trace.ResourceProc:
-			w.proc(&s)
+			w.proc(e, &s)
 		}
 	case trace.EventMetric:
 		if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
@@ -252,7 +251,10 @@ func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 	g.state, g.stack = to, at
 	switch to {
 	case trace.GoRunning:
-		g.proc, g.stack = e.Proc(), 0
+		g.proc, g.thread, g.stack = e.Proc(), int32(e.Thread()), 0
+		if from == trace.GoUndetermined { // the event may be another thread's
+			g.thread = 0
+		}
 	case trace.GoRunnable:
 		g.stack = 0
 	case trace.GoWaiting:
@@ -301,15 +303,21 @@ func (w *reader) span(e *trace.Event, begins bool) {
 }
 
 // proc notes when a P has nothing to do.
-func (w *reader) proc(s *trace.StateTransition) {
+func (w *reader) proc(e *trace.Event, s *trace.StateTransition) {
 	p := s.Resource.Proc()
 	from, to := s.Proc()
 	if from == to {
 		return
 	}
 	w.freed(p)
-	if to == trace.ProcIdle {
+	switch n := len(w.held[p]); {
+	case to == trace.ProcIdle:
 		w.since[p] = w.now
+		if n > 0 {
+			w.held[p][n-1].end = w.now
+		}
+	case from == trace.ProcIdle: // else the event may be another thread's, which says what it knows
+		w.held[p] = append(w.held[p], hold{span{w.now, math.MaxInt64}, int32(e.Thread())})
 	}
 }
 
@@ -327,7 +335,7 @@ func (w *reader) pass(n int32, g *goroutine) {
 	if w.now <= from || g.dead || g.state == trace.GoNotExist {
 		return
 	}
-	s := stretch{end: w.now, stack: g.stack, waker: none}
+	s := stretch{end: w.now, stack: g.stack, waker: none, thread: g.thread}
 	switch g.state {
 	case trace.GoRunning:
 		switch {
@@ -341,7 +349,7 @@ func (w *reader) pass(n int32, g *goroutine) {
 			s.part = exectrace.Running
 		}
 		if g.proc != trace.NoProc {
-			w.running[g.proc] = append(w.running[g.proc], running{from, w.now, n, s.stack, s.part})
+			w.running[g.proc] = append(w.running[g.proc], running{from, w.now, n, s.stack, g.thread, s.part})
 		}
 	case trace.GoRunnable:
 		s.part = exectrace.Runnable
@@ -373,119 +381,4 @@ func (g *goroutine) from(i int) int64 {
 		return g.begin
 	}
 	return g.life[i-1].end
-}
-
-// stack looks at a stack once.
-func (w *reader) stack(s trace.Stack) int32 {
-	if s == trace.NoStack {
-		return 0
-	}
-	if n, ok := w.of[s]; ok {
-		return n
-	}
-	var text strings.Builder
-	var k stack
-	var root trace.StackFrame
-	frames := 0
-	for f := range s.Frames() {
-		fmt.Fprintf(&text, "%s:%d\n", f.Func, f.Line)
-		frames++
-		w.frame(&k, f, root.Func)
-		root = f
-	}
-	n, ok := w.byText[text.String()]
-	if !ok {
-		k.root = w.site(Site{Func: root.Func})
-		k.complete = frames < wholeStack
-		if k.own == 0 {
-			k.own = k.other
-		}
-		if k.via == "" {
-			k.via = k.call
-		}
-		k.handles = handler(root.Func, w.prefixes)
-		n = int32(len(w.stacks))
-		w.byText[text.String()] = n
-		w.stacks = append(w.stacks, k)
-	}
-	w.of[s] = n
-	return n
-}
-
-// wholeStack is fewer frames than a stack has that lost its root: the runtime cuts those
-// deeper than 128.
-const wholeStack = 100
-
-// handler reports whether a goroutine that is started with a function has one request as its life.
-func handler(root string, prefixes []string) bool {
-	return strings.HasSuffix(root, "erverConn).runHandler") || // net/http.(*http2serverConn), x/net/http2.(*serverConn)
-		strings.HasPrefix(root, "google.golang.org/grpc.(*Server).serveStreams.func") ||
-		slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(root, p) })
-}
-
-// frame looks at a frame, which called the function inner. What TLS's handshake reads and writes is of no request.
-func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
-	switch f.Func {
-	case "net/http.(*conn).serve":
-		k.serves = true
-		k.awaits = inner == "net/http.(*conn).readRequest" || inner == "bufio.(*Reader).Peek"
-	case "crypto/tls.(*Conn).HandshakeContext":
-		k.reads, k.writes = false, false
-	case "internal/poll.(*FD).Read":
-		k.reads = true
-	case "internal/poll.(*FD).Write", "internal/poll.(*FD).Writev", "internal/poll.SendFile", "internal/poll.Splice":
-		k.writes = true
-	}
-	if strings.HasSuffix(f.Func, "erverConn).serve") {
-		k.serves2 = true
-	}
-	if strings.HasPrefix(f.Func, "main.") {
-		w.module = own.Module(f.File)
-	}
-	if strings.HasPrefix(f.Func, "main.dynoProbe") || strings.HasPrefix(f.Func, "main.(*dynoProbe") {
-		return
-	}
-	pkg := own.Package(f.Func)
-	switch {
-	case k.own != 0:
-	case pkg == "syscall":
-		k.call = f.Func
-	case k.via == "" && !below(pkg) && !own.Is(pkg, f.File, w.module):
-		k.via = f.Func
-	}
-	switch {
-	case k.own == 0 && own.Is(pkg, f.File, w.module):
-		k.own = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
-	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
-		k.other = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
-	}
-}
-
-// below reports whether a package is one whose functions say no more than that a goroutine waits.
-func below(pkg string) bool {
-	first, _, _ := strings.Cut(pkg, "/")
-	switch first {
-	case "runtime", "internal", "sync", "syscall", "time":
-		return true
-	}
-	return false
-}
-
-// at is the line of a stack that did something.
-func (t *Trace) at(stack int32, part Part) Site {
-	s := t.sites[t.stacks[stack].own]
-	if via := t.stacks[stack].via; s.Line > 0 && via != s.Func && (part.Waits() || part == exectrace.Syscall) {
-		s.Via = via
-	}
-	return s
-}
-
-func (w *reader) site(s Site) int32 {
-	n, ok := w.bySite[s]
-	if !ok {
-		n = int32(len(w.sites))
-		w.sites = append(w.sites, s)
-		w.bySite[s] = n
-	}
-	return n
 }

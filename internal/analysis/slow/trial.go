@@ -15,11 +15,12 @@ type Trial struct {
 	File     string  // of the trace, where that has not the trial's name
 	Quantile float64 // of the slow: 0.99
 
-	Length   time.Duration // of the trace
-	Cut      bool          // the trace is longer than what was read
-	Sent     int           // requests that the client sent and got answered in it; 0 if that is not known
-	Requests int           // of them, or of the service's own, that are in the trace as a whole
-	Matched  bool          // each was held against the client's; else times are the service's alone
+	Length    time.Duration // of the trace
+	Cut       bool          // the trace is longer than what was read
+	Sent      int           // requests that the client sent and got answered in it; 0 if that is not known
+	Requests  int           // of them, or of the service's own, that are in the trace as a whole
+	Preempted bool          // it is known when the kernel did not let threads run
+	Matched   bool          // each was held against the client's; else times are the service's alone
 
 	// By the time that a request took in the service: from when it was sent to the end of its answer's last
 	// write, less the time in which the kernel had not woken the service though a P was free. Where the client's
@@ -43,6 +44,13 @@ type Group struct {
 	Cost map[Key]float64
 	// Sampling is the variance of each cost's mean that comes from how few they are.
 	Sampling map[Key]float64
+	Ran      Ran
+}
+
+// Ran is how long requests ran, on all lines together: which line it was is known by samples only.
+type Ran struct {
+	Mean, Sampling float64 // as those of a cost
+	Samples        map[Site]int
 }
 
 // Client is how much of the slow requests' excess lies outside of the service, the slow by the client's latency,
@@ -83,7 +91,7 @@ func (o *one) busy() int64 { return min(max(o.waits, o.from), o.arrived()) }
 // Of explains the requests of a trial, by a trace and by what the client sent and got answered within it, if that
 // is known. It sorts sent. It is nil if none of the requests in the trace is above the quantile.
 func (t *Trace) Of(sent []Request, quantile float64) *Trial {
-	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut}
+	r := &Trial{Quantile: quantile, Length: t.Length(), Cut: t.Cut, Preempted: t.Preempted}
 	all := t.served()
 	ones := t.known(sent, all)
 	r.Sent, r.Matched = len(sent), len(ones) > 0 && len(ones) >= len(sent)*9/10
@@ -201,6 +209,7 @@ func (t *Trace) group(ones []one, matched bool) Group {
 func (g *Group) lines(samples map[Site]int) {
 	bare := Key{Part: exectrace.Running}
 	whole, variance, all := g.Cost[bare], g.Sampling[bare], 0
+	g.Ran = Ran{whole, variance, samples}
 	for _, n := range samples {
 		all += n
 	}

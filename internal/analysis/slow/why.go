@@ -2,9 +2,11 @@ package slow
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
@@ -226,7 +228,8 @@ func Compare(base, other *Why) *Change {
 	return c
 }
 
-// movesOf sums up the costs near the percentile by function.
+// movesOf sums up the costs near the percentile by function; those of running, whose lines are known by few samples, in
+// one.
 func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveKey]*Move) {
 	n := len(a)
 	moves = map[moveKey]*Move{}
@@ -234,17 +237,20 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 	lines := map[moveKey]map[Site]float64{}
 	by := map[moveKey]map[Culprit]float64{}
 	for i := range n {
-		for k, s := range a[i].Band.Cost {
-			p := pairOf(of, moveKey{k.Part, k.Site.Func}, n)
-			p.Base[i] += s
-			p.Sampling[i] += a[i].Band.Sampling[k]
-			note(lines, by, k, -s/float64(n))
-		}
-		for k, s := range b[i].Band.Cost {
-			p := pairOf(of, moveKey{k.Part, k.Site.Func}, n)
-			p.Other[i] += s
-			p.Sampling[i] += b[i].Band.Sampling[k]
-			note(lines, by, k, s/float64(n))
+		for side, g := range []*Group{&a[i].Band, &b[i].Band} {
+			sign := float64(2*side-1) / float64(n)
+			add := func(k Key, mean, sampling float64) {
+				p := pairOf(of, moveKey{k.Part, k.Site.Func}, n)
+				[]([]float64){p.Base, p.Other}[side][i] += mean
+				p.Sampling[i] += sampling
+				note(lines, by, k, sign*mean)
+			}
+			for k, s := range g.Cost {
+				if k.Part != exectrace.Running {
+					add(k, s, g.Sampling[k])
+				}
+			}
+			add(Key{Part: exectrace.Running}, g.Ran.Mean, g.Ran.Sampling)
 		}
 	}
 	for k := range of {
@@ -259,6 +265,10 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 				greatest, m.Site = d, s
 			}
 		}
+		if k.part == exectrace.Running {
+			m.Site = ranMore(a, b)
+			m.Func = m.Site.Func
+		}
 		for c, d := range by[k] {
 			m.By = append(m.By, By{c, d})
 		}
@@ -266,6 +276,69 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 		pairs = append(pairs, *of[k])
 	}
 	return pairs, keys, moves
+}
+
+// A function is named that has at least half of a change of running, if that is more than twice its error, by at least
+// so many samples.
+const ranShare, fewSamples = 0.5, 5
+
+// ranMore is the line that ran most in the function that most of the change of running is in, by the samples of all
+// trials; none if they are too few to say so.
+func ranMore(a, b []*Trial) (line Site) {
+	base, other := samplesOf(a), samplesOf(b)
+	whole, greatest := other.mean-base.mean, 0.0
+	for _, site := range slices.SortedFunc(maps.Keys(base.and(other)), compareSites) {
+		was, v1 := base.ran(site.Func)
+		is, v2 := other.ran(site.Func)
+		d, more := is-was, other
+		if d < 0 {
+			more = base
+		}
+		sure := site.Func != "" && d*whole > 0 && math.Abs(d) >= max(ranShare*math.Abs(whole), 2*math.Sqrt(v1+v2)) && more.byFunc[site.Func] >= fewSamples
+		switch {
+		case !sure:
+		case math.Abs(d) > greatest, site.Func == line.Func && more.bySite[site] > more.bySite[line]:
+			greatest, line = math.Abs(d), site
+		}
+	}
+	return line
+}
+
+// sampled are the samples of requests near the percentile, of all trials of a setting.
+type sampled struct {
+	mean   float64 // seconds that a request ran
+	n      int
+	byFunc map[string]int
+	bySite map[Site]int
+}
+
+func samplesOf(ts []*Trial) sampled {
+	s := sampled{byFunc: map[string]int{}, bySite: map[Site]int{}}
+	for _, t := range ts {
+		s.mean += t.Band.Ran.Mean / float64(len(ts))
+		for site, n := range t.Band.Ran.Samples {
+			s.n += n
+			s.byFunc[site.Func] += n
+			s.bySite[site] += n
+		}
+	}
+	return s
+}
+
+func (s sampled) and(o sampled) map[Site]int {
+	all := maps.Clone(s.bySite)
+	maps.Copy(all, o.bySite)
+	return all
+}
+
+// ran is how long a request ran in a function, in seconds, and the variance of that. The share of k in n samples has that
+// of k+1 in n+2, as all of few samples may be in one function.
+func (s sampled) ran(fn string) (mean, variance float64) {
+	if s.n == 0 {
+		return 0, s.mean * s.mean
+	}
+	n, p := float64(s.n), float64(s.byFunc[fn]+1)/float64(s.n+2)
+	return s.mean * float64(s.byFunc[fn]) / n, s.mean * s.mean * p * (1 - p) / n
 }
 
 func mean(xs []float64) (sum float64) {

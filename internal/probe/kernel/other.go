@@ -16,6 +16,7 @@ var errNotLinux = fmt.Errorf("proc is for Linux only: %w", errors.ErrUnsupported
 type (
 	Proc         struct{}
 	ControlGroup struct{}
+	Preempted    struct{}
 )
 
 func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
@@ -24,6 +25,10 @@ func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
 
 func (ControlGroup) Watch(context.Context, probe.Target) (probe.Reading, error) {
 	return probe.Reading{}, fmt.Errorf("control groups are for Linux only: %w", errors.ErrUnsupported)
+}
+
+func (Preempted) Watch(context.Context, probe.Target) (probe.Reading, error) {
+	return probe.Reading{}, nil
 }
 
 func Clock(time.Time) int64                            { return 0 }

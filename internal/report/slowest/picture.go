@@ -49,10 +49,10 @@ func Figures(settings []compare.Setting, name func(int) string, sec chart.Format
 	return append([]Figure{spent(bars, sec)}, out...)
 }
 
-// parts are in the order of their colours, which are the same in all figures. There are ten: the last are rare.
+// parts are in the order of their colours, which are the same in all figures. There are ten: the last, which are rare, begin again.
 var parts = []slow.Part{
 	exectrace.Running, exectrace.Runnable, exectrace.Syscall, exectrace.Network, exectrace.Locking, exectrace.Channels, exectrace.Sleeping,
-	slow.Arriving, exectrace.Assisting, exectrace.Otherwise, exectrace.Sweeping, exectrace.Stopped, exectrace.Collector,
+	slow.Arriving, exectrace.Preempted, exectrace.Assisting, exectrace.Sweeping, exectrace.Stopped, exectrace.Otherwise, exectrace.Collector,
 }
 
 func partNames() (names []string) {

@@ -10,7 +10,7 @@ import (
 
 // A part without a place among the colours could not be drawn.
 func TestEachPartHasAColour(t *testing.T) {
-	all := []slow.Part{slow.Arriving}
+	all := []slow.Part{slow.Arriving, exectrace.Preempted}
 	for p := range slow.Part(exectrace.Parts) {
 		all = append(all, p)
 	}

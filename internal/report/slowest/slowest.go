@@ -100,7 +100,7 @@ func moves(c *slow.Change, of, base string) layout.Section {
 			continue
 		}
 		rest -= m.Shift.Diff
-		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Signed(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), words.Spent(m.Part, m.Site))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Signed(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), words.Moved(&m))})
 		g.Rows = append(g.Rows, culprits(len(g.Cols), sc.SignedWith, m.By, m.Shift.Diff)...)
 	}
 	name := words.Percentile(c.Quantile)

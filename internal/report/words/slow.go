@@ -19,7 +19,7 @@ var doing = map[slow.Part]string{
 	exectrace.Runnable: "waiting for a P", exectrace.Stopped: "while the world was stopped", exectrace.Syscall: "in a system call",
 	exectrace.Network: "waiting for the network", exectrace.Locking: "waiting for a lock", exectrace.Channels: "waiting for a channel",
 	exectrace.Sleeping: "asleep", exectrace.Collector: "waiting for the collector", exectrace.Otherwise: "waiting",
-	slow.Arriving: "before its goroutine woke",
+	slow.Arriving: "before its goroutine woke", exectrace.Preempted: "kept off the CPU by the kernel",
 }
 
 // Site is a line of a function, without the path of its package.
@@ -63,6 +63,8 @@ func Behind(c slow.Culprit) string {
 		return "with a P free: the kernel woke it late"
 	case c.Other && c.Site.Func == "" && c.Part.Waits():
 		return "until another request came"
+	case c.Part == exectrace.Preempted:
+		return "while the kernel kept the other thread off the CPU"
 	case c.Part == exectrace.Stopped && c.Site.Func == "":
 		return "while the world was stopped"
 	case c.Part == exectrace.Syscall && c.Site.Func == "":
@@ -90,7 +92,7 @@ func SlowNotes(w *slow.Why) []string {
 	var requests, few, sent int
 	var typical, mean, length float64
 	var client slow.Client
-	matched, cut := true, false
+	matched, cut, preempted := true, false, true
 	n := float64(len(w.Trials))
 	for _, t := range w.Trials {
 		requests += t.Requests
@@ -101,6 +103,7 @@ func SlowNotes(w *slow.Why) []string {
 		length += t.Length.Seconds() / n
 		matched = matched && t.Matched
 		cut = cut || t.Cut
+		preempted = preempted && t.Preempted
 		client.Typical += t.Client.Typical / n
 		client.Slow += t.Client.Slow / n
 		client.InDyno += t.Client.InDyno / n
@@ -128,7 +131,11 @@ func SlowNotes(w *slow.Why) []string {
 		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
 	}
 	if top := w.Lines; len(top) > 0 && top[0].Part == exectrace.Running {
-		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it, and time in which the kernel ran another thread.")
+		another := ""
+		if !preempted {
+			another = ", and time in which the kernel kept the thread off the CPU"
+		}
+		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it"+another+".")
 	}
 	if slices.ContainsFunc(w.Lines[:min(len(w.Lines), 2)], func(l slow.Line) bool { return l.Excess.Lo < 0 && l.Excess.Mean > w.Excess.Mean/10 }) {
 		notes = append(notes, "The intervals are of the mean over traces, in the unit of the first column. A line whose interval contains 0 is not sure (consider: more or longer traces).")
@@ -161,7 +168,18 @@ func SlowWhy(w *slow.Why) string {
 
 // SpentBehind says what requests did on a line, and who held most of them up.
 func SpentBehind(p slow.Part, s slow.Site, by []slow.By, of float64) string {
-	text := Spent(p, s)
+	return behind(Spent(p, s), by, of)
+}
+
+// Moved says what requests did more or less in.
+func Moved(m *slow.Move) string {
+	if m.Part == exectrace.Running && m.Site.Func == "" {
+		return "running (too few samples to say in which function)"
+	}
+	return Spent(m.Part, m.Site)
+}
+
+func behind(text string, by []slow.By, of float64) string {
 	if len(by) > 0 && math.Abs(by[0].Excess) > math.Abs(of)/2 {
 		text += ", " + Behind(by[0].Culprit)
 	}
@@ -176,7 +194,7 @@ func SlowMoved(c *slow.Change) (said []string) {
 	sc := layout.ScaleOf("mean-sec", c.Level)
 	for _, m := range c.Moves {
 		if m.Sure {
-			said = append(said, fmt.Sprintf("%s: %s %s %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), SpentBehind(m.Part, m.Site, m.By, m.Shift.Diff)))
+			said = append(said, fmt.Sprintf("%s: %s %s %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), behind(Moved(&m), m.By, m.Shift.Diff)))
 		}
 	}
 	return said

@@ -1,0 +1,114 @@
+package slow
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/exp/trace"
+
+	"github.com/dynolab/dyno/internal/analysis/exectrace"
+)
+
+// Preempt takes from what goroutines ran the time in which the kernel did not let their threads run: it becomes the part
+// [exectrace.Preempted]. r has a line of JSON for each stretch, as [kernel.Preempted] of internal/probe writes them. What
+// cannot be read is an error, and what was read before it counts.
+func (t *Trace) Preempt(r io.Reader) error {
+	byThread := map[int32][]span{}
+	in := json.NewDecoder(r)
+	var err error
+	for {
+		var p struct {
+			Thread   int32 `json:"tid"`
+			From, To int64
+		}
+		if err = in.Decode(&p); err != nil {
+			break
+		}
+		if p.To > p.From {
+			byThread[p.Thread] = append(byThread[p.Thread], span{p.From, p.To})
+		}
+	}
+	for _, of := range byThread {
+		slices.SortFunc(of, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	}
+	for _, g := range t.goroutines {
+		g.preempt(byThread)
+	}
+	t.away = map[trace.ProcID][]span{}
+	for p, runs := range t.running {
+		t.running[p] = divided(runs, byThread)
+		for _, h := range t.held[p] {
+			overlap(byThread[h.thread], h.begin, h.end, func(i int) {
+				off := byThread[h.thread][i]
+				t.away[p] = append(t.away[p], span{max(off.begin, h.begin), min(off.end, h.end)})
+			})
+		}
+	}
+	t.Preempted = true
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+// onCPU reports whether a part is one that a thread can be preempted in.
+func onCPU(p Part) bool {
+	return p == exectrace.Running || p == exectrace.Assisting || p == exectrace.Sweeping
+}
+
+func (g *goroutine) preempt(byThread map[int32][]span) {
+	if !slices.ContainsFunc(g.life, func(s stretch) bool { return onCPU(s.part) }) {
+		return
+	}
+	life := make([]stretch, 0, len(g.life))
+	for i := range g.life {
+		s := g.life[i]
+		if onCPU(s.part) {
+			begin := g.from(i)
+			overlap(byThread[s.thread], g.from(i), s.end, func(k int) {
+				off := byThread[s.thread][k]
+				if ran := s; off.begin > begin {
+					ran.end = off.begin
+					life = append(life, ran)
+					s.goesOn = true
+				}
+				away := s
+				away.part, away.end = exectrace.Preempted, min(off.end, s.end)
+				life = append(life, away)
+				s.goesOn = true
+				begin = away.end
+			})
+			if begin >= s.end {
+				continue
+			}
+		}
+		life = append(life, s)
+	}
+	g.life = life
+}
+
+// divided are the stretches of a P, with those in which a thread was preempted apart.
+func divided(runs []running, byThread map[int32][]span) (out []running) {
+	for _, r := range runs {
+		if onCPU(r.part) {
+			overlap(byThread[r.thread], r.begin, r.end, func(k int) {
+				off := byThread[r.thread][k]
+				if ran := r; off.begin > r.begin {
+					ran.end = off.begin
+					out = append(out, ran)
+				}
+				away := r
+				away.part, away.begin, away.end = exectrace.Preempted, max(off.begin, r.begin), min(off.end, r.end)
+				out = append(out, away)
+				r.begin = away.end
+			})
+		}
+		if r.end > r.begin {
+			out = append(out, r)
+		}
+	}
+	return out
+}

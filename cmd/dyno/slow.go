@@ -1,19 +1,21 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 func newSlow() *cobra.Command {
@@ -31,6 +33,7 @@ waited for; and of settings that differ, which lines changed the percentile.
     dyno slow DIR
     dyno slow DIR --p 99.9                          the slowest 0.1 %
     dyno slow DIR --setting rev=HEAD --against rev=main
+    dyno slow trace.out --serves job                regions or tasks of the service's own, such as of a queue
     curl -o trace.out 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'
     dyno slow trace.out --format html > slow.html   with the slowest requests, one by one
 
@@ -53,9 +56,7 @@ have the lines of goroutines that run, only those on which they wait.`,
 				return errors.New("no execution trace has enough requests (consider: dyno run --why-slow, a longer trace, or a lower --p)")
 			}
 			if o.form() == "json" {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(slowOf(f))
+				return report.JSON(cmd.OutOrStdout(), report.SlowJSON(f, answer.Head{Dyno: version(), Plan: store.Redacted(f.Plan), Made: time.Now()}))
 			}
 			return report.Slow(cmd.OutOrStdout(), f, o.form(), lookOf(cmd.OutOrStdout()))
 		},
@@ -65,7 +66,7 @@ have the lines of goroutines that run, only those on which they wait.`,
 	fs.StringVar(&percentile, "p", "99", "requests above this `percentile` are slow")
 	fs.StringVar(&setting, "setting", "", "part of the name of the `setting`s to show (default all)")
 	fs.StringVar(&against, "against", "", "the `setting` to compare with (default the baseline)")
-	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC")
+	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC; or in place of all these each region or task of runtime/trace of this type")
 	o.flags(fs, "format: text, json, markdown or html", "text", "json", "markdown", "html")
 	return cmd
 }
@@ -111,13 +112,4 @@ func settingsOf(e *dyno.Experiment) string {
 		names = append(names, s.Label())
 	}
 	return strings.Join(names, ", ")
-}
-
-// slowOf are the parts of summary.json about slow requests, by setting.
-func slowOf(f *findings.Findings) map[string]any {
-	out := map[string]any{}
-	for _, s := range f.Table.Settings {
-		out[s.Setting.Label()] = map[string]any{"why-slow": s.Slow, "why-moved": s.SlowMoved}
-	}
-	return out
 }

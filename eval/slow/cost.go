@@ -117,16 +117,18 @@ func readAgain(ctx context.Context, p program.Place, dir string) (found string, 
 		return "", 0, 0, fmt.Errorf("%w: %s", err, program.LastLine(stderr.String()))
 	}
 	took = time.Since(began)
-	var said map[string]struct {
-		Why struct {
-			Trials []struct{ Sent, Requests int }
-		} `json:"why-slow"`
+	var said struct {
+		Settings []struct {
+			Why struct {
+				Trials []struct{ Sent, Requests int }
+			} `json:"why-slow"`
+		}
 	}
 	if err := json.Unmarshal(data, &said); err != nil {
 		return "", 0, 0, err
 	}
 	sent, known := 0, 0
-	for _, s := range said {
+	for _, s := range said.Settings {
 		for _, t := range s.Why.Trials {
 			sent, known = sent+t.Sent, known+t.Requests
 		}

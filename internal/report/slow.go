@@ -5,7 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/tables"
@@ -59,4 +61,33 @@ func (v view) slow() (lines []string) {
 		}
 	}
 	return lines
+}
+
+// The envelope of dyno slow --json.
+const (
+	slowKind   = "slow"
+	slowSchema = 1
+)
+
+// SlowJSON is what summary.json says of slow requests; its keys are in doc/format.md.
+func SlowJSON(f *findings.Findings, h answer.Head) any {
+	type setting struct {
+		answer.Setting
+		Slow  any `json:"why-slow"`
+		Moved any `json:"why-moved"`
+	}
+	var all []setting
+	for _, s := range f.Table.Settings {
+		all = append(all, setting{answer.SettingOf(s.Setting), s.Slow, s.SlowMoved})
+	}
+	var notes []string
+	for i, d := range f.Table.Doubts {
+		if d.Kind == dyno.WarnSlow {
+			notes = append(notes, words.Doubt(f.Table, &f.Table.Doubts[i]))
+		}
+	}
+	if f.Dir == nil { // of files, which have no plan
+		h.Plan = nil
+	}
+	return answer.New(slowKind, slowSchema, h, all, notes)
 }

@@ -123,11 +123,11 @@ func (t *Trace) slice(self int32, from, to int64, add func(by Culprit, ns float6
 	}
 	ps := float64(len(t.running))
 	for p, runs := range t.running {
-		if covers(t.away[p], from) {
+		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
+		if covers(t.away[p], from) || i < len(runs) && runs[i].begin <= from && runs[i].part == exectrace.Preempted {
 			add(Culprit{Part: exectrace.Preempted}, took/ps)
 			continue
 		}
-		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
 		if i == len(runs) || runs[i].begin > from || runs[i].goroutine == self {
 			add(Culprit{Part: exectrace.Syscall}, took/ps) // or the scheduler
 			continue
@@ -211,7 +211,11 @@ func covers(all []span, at int64) (yes bool) {
 // ran is the line that a goroutine ran on, by a sample or by where it stopped, else the function that it was
 // started with.
 func (t *Trace) ran(g *goroutine, r *running) int32 {
-	for _, s := range g.sampled(r.begin, r.end) {
+	sampled := g.sampled(r.begin, r.end)
+	if i := g.at(r.end); len(sampled) == 0 && i != none {
+		sampled = g.pieces(i)
+	}
+	for _, s := range sampled {
 		if site := t.stacks[s.stack].own; site != 0 {
 			return site
 		}
@@ -280,7 +284,7 @@ func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64))
 		s := &g.life[x.stretch]
 		switch {
 		case !s.part.Waits():
-			t.did(g, s, x.over, x.from, x.to, add)
+			t.did(g, x, add)
 		case x.goroutine == n:
 			add(Culprit{}, took)
 		case s.idle:
@@ -293,20 +297,23 @@ func (t *Trace) blame(n int32, from, to int64, add func(by Culprit, ns float64))
 
 // did charges what a goroutine did that was not waiting: running to the lines of its samples, else to where it woke
 // the next, or where it stopped.
-func (t *Trace) did(g *goroutine, s *stretch, over int32, from, to int64, add func(by Culprit, ns float64)) {
+func (t *Trace) did(g *goroutine, x step, add func(by Culprit, ns float64)) {
+	s, took := &g.life[x.stretch], float64(x.to-x.from)
 	stack := s.stack
-	if over != 0 {
-		stack = over
+	if x.over != 0 {
+		stack = x.over
 	}
 	sampled := []sample(nil)
 	if s.part == exectrace.Running {
-		sampled = g.sampled(from, to)
+		if sampled = g.sampled(x.from, x.to); len(sampled) == 0 {
+			sampled = g.pieces(x.stretch)
+		}
 	}
-	for _, x := range sampled {
-		add(t.culprit(s.part, g, x.stack), float64(to-from)/float64(len(sampled)))
+	for _, y := range sampled {
+		add(t.culprit(s.part, g, y.stack), took/float64(len(sampled)))
 	}
 	if len(sampled) == 0 {
-		add(t.culprit(s.part, g, stack), float64(to-from))
+		add(t.culprit(s.part, g, stack), took)
 	}
 }
 

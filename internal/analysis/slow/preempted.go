@@ -90,6 +90,21 @@ func (g *goroutine) preempt(byThread map[int32][]span) {
 	g.life = life
 }
 
+// pieces are the samples of what a goroutine ran before and after the kernel took the CPU away: it was the same work.
+func (g *goroutine) pieces(i int) []sample {
+	first, last := i, i
+	for g.life[first].goesOn {
+		first--
+	}
+	for last+1 < len(g.life) && g.life[last+1].goesOn {
+		last++
+	}
+	if first == last {
+		return nil
+	}
+	return g.sampled(g.from(first), g.life[last].end)
+}
+
 // divided are the stretches of a P, with those in which a thread was preempted apart.
 func divided(runs []running, byThread map[int32][]span) (out []running) {
 	for _, r := range runs {

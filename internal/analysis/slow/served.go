@@ -29,6 +29,9 @@ type served struct {
 
 // served lists the requests that began and ended in the trace, in the order of their begins.
 func (t *Trace) served() (all []served) {
+	if t.named != nil {
+		return t.named
+	}
 	writers := t.writers()
 	for n, g := range t.goroutines {
 		switch {

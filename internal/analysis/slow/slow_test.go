@@ -394,6 +394,7 @@ func TestPreempt(t *testing.T) {
 	w.goroutines[g].life[1].wstack = w.at("rebuild")
 	w.does(holder, 30, exectrace.Running, "sleeps next").thread = 8 // but it was in rebuild when it let the other go on
 	w.running[0] = []running{{0, 10e6, g, 0, 7, exectrace.Running}}
+	w.goroutines[g].samples = []sample{{8e6, w.at("handle")}}
 	w.running[1], w.held = nil, map[trace.ProcID][]hold{1: {{span{0, 2e6}, 10}, {span{2e6, 10e6}, 11}}} // with the scheduler
 	late := w.goroutine(0)
 	w.does(late, 4, exectrace.Runnable, "")
@@ -423,6 +424,9 @@ func TestPreempt(t *testing.T) {
 	behind := w.spent(late, 0, 4)
 	if off := behind.total(exectrace.Runnable, "", exectrace.Preempted, ""); !near(off, 1+0.5) || !near(behind.all(), 4) {
 		t.Errorf("behind threads off the CPU %v ms of %v; want 1 of the first P and 0.5 of the second", off, behind)
+	}
+	if early := w.spent(late, 0, 1); !near(early.total(exectrace.Runnable, "", exectrace.Running, "handle"), 0.5) { // though the sample is of later
+		t.Errorf("behind what ran before it was preempted: %v", early)
 	}
 	var text strings.Builder
 	for _, r := range w.running[0] {

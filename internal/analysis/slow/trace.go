@@ -34,6 +34,7 @@ type Trace struct {
 	held       map[trace.ProcID][]hold
 	away       map[trace.ProcID][]span // when the kernel kept the thread that had a P off the CPU
 	stops      []span                  // of the world
+	named      []served                // regions and tasks that are requests
 }
 
 // A span is a stretch of time.
@@ -122,12 +123,15 @@ type reader struct {
 
 	procs   int64                  // the least GOMAXPROCS
 	since   map[trace.ProcID]int64 // when a P became free
+	regions map[inGoroutine]*region
+	tasks   map[trace.TaskID]int64 // when each began
 	stopped int64                  // when the world was; 0: it was not
 }
 
 // Read reads an execution trace of Go 1.22 or later. The subject's own code is that of package
 // main and of its module. A goroutine whose function begins with one of the prefixes is a request,
-// as are the handlers of net/http and grpc-go.
+// as are the handlers of net/http and grpc-go. Where regions or tasks of runtime/trace have a type that is one of the
+// prefixes, these are the requests, and nothing else.
 func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	events, err := exectrace.Open(r)
 	if err != nil {
@@ -137,7 +141,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 		stacks: make([]stack, 1), sites: make([]Site, 1),
 		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{}, held: map[trace.ProcID][]hold{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, since: map[trace.ProcID]int64{}}
+	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]int64{}, since: map[trace.ProcID]int64{}}
 	for read := 0; ; read++ {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {
@@ -198,6 +202,10 @@ func (w *reader) event(e *trace.Event) {
 		w.span(e, true)
 	case trace.EventRangeEnd:
 		w.span(e, false)
+	case trace.EventRegionBegin, trace.EventRegionEnd:
+		w.region(e)
+	case trace.EventTaskBegin, trace.EventTaskEnd:
+		w.task(e)
 	case trace.EventStackSample:
 		if id := e.Goroutine(); id != trace.NoGoroutine {
 			_, g := w.goroutine(id)

@@ -1,0 +1,60 @@
+package slow
+
+import (
+	"slices"
+
+	"golang.org/x/exp/trace"
+)
+
+// inGoroutine is a type of region in one goroutine.
+type inGoroutine struct {
+	goroutine trace.GoID
+	kind      string
+}
+
+// A region began once, and may have others of its type within it, as in a recursive function.
+type region struct {
+	began int64
+	depth int
+}
+
+// region notes a region (runtime/trace.StartRegion) of a type that is asked for, when it ends.
+func (w *reader) region(e *trace.Event) {
+	at := inGoroutine{e.Goroutine(), e.Region().Type}
+	if !slices.Contains(w.prefixes, at.kind) {
+		return
+	}
+	r := w.regions[at]
+	switch {
+	case e.Kind() == trace.EventRegionBegin && r == nil:
+		w.regions[at] = &region{w.now, 1}
+	case e.Kind() == trace.EventRegionBegin:
+		r.depth++
+	case r == nil: // it began before the trace
+	case r.depth > 1:
+		r.depth--
+	default:
+		delete(w.regions, at)
+		w.work(at.goroutine, r.began)
+	}
+}
+
+// task notes a task (runtime/trace.NewTask) of a type that is asked for, when it ends.
+func (w *reader) task(e *trace.Event) {
+	t := e.Task()
+	began, open := w.tasks[t.ID]
+	switch {
+	case !slices.Contains(w.prefixes, t.Type):
+	case e.Kind() == trace.EventTaskBegin:
+		w.tasks[t.ID] = w.now
+	case open:
+		delete(w.tasks, t.ID)
+		w.work(e.Goroutine(), began)
+	}
+}
+
+// work notes a request that a goroutine ended now. What that did from its begin on counts, also before it took it over.
+func (w *reader) work(id trace.GoID, began int64) {
+	n, _ := w.goroutine(id)
+	w.named = append(w.named, served{goroutine: n, woken: began, wrote: w.now, done: w.now, handler: true})
+}

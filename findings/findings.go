@@ -13,7 +13,6 @@
 package findings
 
 import (
-	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -24,7 +23,6 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/certify"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
-	"github.com/dynolab/dyno/internal/analysis/slow"
 	"github.com/dynolab/dyno/internal/plan/how"
 )
 
@@ -34,6 +32,7 @@ type Options struct {
 	Serves []string // prefixes of functions whose goroutines handle requests, for execution traces; net/http is known
 
 	SlowerThan float64 // the quantile above which requests are slow, for execution traces; 0 means 0.99
+	Keep       bool    // write what takes seconds to read into the run directory, for the next time
 }
 
 // Findings are what a run of a service or of benchmarks has shown.
@@ -87,7 +86,7 @@ func Read(dir *Dir, o Options) (*Findings, error) {
 	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
 	f.Table = tabulate(f.Results, opt)
 	f.attribute(o.Serves)
-	f.whySlow(cmp.Or(o.SlowerThan, slow.P99), o.Serves)
+	f.whySlow(o)
 	f.certificate()
 	return f, nil
 }

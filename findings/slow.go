@@ -14,9 +14,9 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/slow"
 )
 
-// whySlow reads the execution traces and the requests of trials ForTrace into the table: why the requests above a
+// whySlow reads the execution traces and the requests of trials ForTrace into the table: why the requests above the
 // quantile are slow, and why it differs from the baseline's. Traces that say nothing of it become a doubt.
-func (f *Findings) whySlow(quantile float64, serves []string) {
+func (f *Findings) whySlow(o Options) {
 	t := f.Table
 	taken, trials := map[string]int{}, map[string][]*slow.Trial{}
 	asked := f.Plan.WhySlow
@@ -35,7 +35,7 @@ func (f *Findings) whySlow(quantile float64, serves []string) {
 		setting := r.Trial.Setting.String()
 		for n, file := range files {
 			taken[setting]++
-			if w, err := f.slowTrial(r, file, quantile, serves); err == nil && w != nil {
+			if w, err := f.slowTrial(r, file, o); err == nil && w != nil {
 				w.Block += n
 				if r.Trial.For != dyno.ForTrace {
 					w.File = filepath.Base(file)
@@ -132,17 +132,33 @@ func Traces(files []string, o Options) (*Findings, error) {
 	return &Findings{Plan: &dyno.Experiment{}, Table: &Table{Settings: []Setting{{Slow: slow.Explain(trials)}}}}, nil
 }
 
-// slowTrial reads one trace of a trial. It is nil if that has too few requests.
-func (f *Findings) slowTrial(r *dyno.Result, file string, quantile float64, serves []string) (*slow.Trial, error) {
+// slowTrial reads one trace of a trial, or what was kept of it. It is nil if that has too few requests.
+func (f *Findings) slowTrial(r *dyno.Result, file string, o Options) (*slow.Trial, error) {
+	quantile := cmp.Or(o.SlowerThan, slow.P99)
+	usual := r.Trial.For == dyno.ForTrace && quantile == slow.P99 && len(o.Serves) == 0
+	if usual {
+		if t, err := readSlow(file); err == nil {
+			return t, nil
+		}
+	}
+	t, err := f.readTrace(r, file, quantile, o.Serves)
+	if err == nil && usual && o.Keep {
+		keepSlow(file, t)
+	}
+	return t, err
+}
+
+func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serves []string) (*slow.Trial, error) {
 	trace, err := reading(file, func(trace io.Reader) (*slow.Trace, error) {
 		return slow.Read(trace, serves...)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if f, err := os.Open(filepath.Join(filepath.Dir(file), "preempted.jsonl")); err == nil && r.Trial.For == dyno.ForTrace {
-		trace.Preempt(f) // what dyno could not finish writing counts as far as it goes
-		f.Close()
+	if path := f.Dir.TrialFile(r.Trial.N, "preempted.jsonl"); r.Trial.For == dyno.ForTrace {
+		reading(path, func(in io.Reader) (struct{}, error) { // what dyno could not finish writing counts as far as it goes
+			return struct{}{}, trace.Preempt(in)
+		})
 	}
 	var sent []slow.Request
 	here := f.Plan.Subject.Launched() || f.Plan.Subject.PID != 0         // what is watched may be elsewhere

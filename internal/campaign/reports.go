@@ -57,7 +57,7 @@ func (c *Campaign) Conclude(dir *store.Dir, failed error) (*findings.Findings, e
 // ReadAndWrite reads a run directory and writes its reports into it. The findings are nil if it cannot be read.
 func ReadAndWrite(dir *store.Dir) (f *findings.Findings, unread, unwritten error) {
 	unwritten = writeBenchFile(dir) // a baseline is compared with it
-	if f, unread = findings.Read(dir, findings.Options{}); unread == nil {
+	if f, unread = findings.Read(dir, findings.Options{Keep: true}); unread == nil {
 		unwritten = errors.Join(unwritten, writeReports(dir, f))
 	}
 	return f, unread, unwritten

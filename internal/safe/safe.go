@@ -47,6 +47,8 @@ var budgets = map[string]Budget{
 	"bench.txt":        Benchmarks,
 	"series.csv":       {1 << 30, nil},
 	"gc.csv":           {1 << 30, nil},
+	"preempted.jsonl":  {256 << 20, nil},
+	"slow.json":        {MostRead, nil},
 	"latency.hlog":     {1 << 30, nil},
 	".csv":             {}, ".hlog": {}, ".gz": {}, ".out": {},
 	".parquet": {0, checkParquet},

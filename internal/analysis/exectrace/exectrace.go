@@ -68,6 +68,19 @@ func (p Part) Waits() bool { return p >= Network && p <= Otherwise }
 // String returns the part's name in summary.json.
 func (p Part) String() string { return partNames[p] }
 
+// MarshalText implements encoding.TextMarshaler.
+func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Part) UnmarshalText(text []byte) error {
+	n := slices.Index(partNames[:], string(text))
+	if n < 0 || len(text) == 0 { // Parts has no name
+		return fmt.Errorf("%q is no part of a request's time", text)
+	}
+	*p = Part(n)
+	return nil
+}
+
 // Total is the time of all requests together.
 func (a *Attribution) Total() (total time.Duration) {
 	for _, d := range a.Time {

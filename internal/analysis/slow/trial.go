@@ -217,6 +217,7 @@ func (g *Group) lines(samples map[Site]int) {
 		return
 	}
 	delete(g.Cost, bare)
+	delete(g.Sampling, bare)
 	for site, n := range samples {
 		k, p := Key{Part: exectrace.Running, Site: site}, float64(n)/float64(all)
 		g.Cost[k] = whole * p

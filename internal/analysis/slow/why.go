@@ -106,6 +106,10 @@ func compareSites(a, b Site) int {
 	return cmp.Or(cmp.Compare(a.Func, b.Func), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Via, b.Via))
 }
 
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Part, b.Part), compareSites(a.Site, b.Site), compareCulprits(a.By, b.By))
+}
+
 func compareCulprits(a, b Culprit) int {
 	return cmp.Or(cmp.Compare(a.Part, b.Part), compareSites(a.Site, b.Site))
 }

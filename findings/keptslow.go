@@ -1,0 +1,45 @@
+package findings
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/dynolab/dyno/internal/analysis/slow"
+)
+
+// slowFile is what a trial's trace says of slow requests: to read it again takes seconds.
+const slowFile = "slow.json"
+
+// A keptSlow is one, of the usual quantile and without names of functions that serve.
+type keptSlow struct {
+	Version int
+	Trial   *slow.Trial // nil if the trace has too few requests
+}
+
+// readSlow reads what was kept of the trial of a trace; fs.ErrNotExist if it has to be read.
+func readSlow(trace string) (*slow.Trial, error) {
+	k, err := reading(filepath.Join(filepath.Dir(trace), slowFile), func(in io.Reader) (k keptSlow, err error) {
+		err = json.NewDecoder(in).Decode(&k)
+		return k, err
+	})
+	if err == nil && k.Version != slow.Version {
+		err = fs.ErrNotExist
+	}
+	return k.Trial, err
+}
+
+// keepSlow keeps it beside the trace. A file that dyno could not write is no loss.
+func keepSlow(trace string, t *slow.Trial) {
+	text, err := json.Marshal(keptSlow{slow.Version, t})
+	if err != nil {
+		return
+	}
+	path := filepath.Join(filepath.Dir(trace), slowFile)
+	if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
+		os.Remove(path + ".new")
+	}
+}

@@ -93,7 +93,7 @@ var layers = map[string][]string{
 	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/slow", "analysis/tail", "analysis/timeline", "answer", "hist", "plan/how", "safe", "stats", "store"},
 	"findings/predict":    {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
 	"capacity":            {".", "hist", "stats"},
-	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/tables", "report/tuned", "report/words", "stats"},
+	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},

@@ -101,10 +101,10 @@ func (f *format) Set(v string) error {
 	return nil
 }
 
-// forFile reports a page that would go to a terminal.
+// forFile reports a page or a profile that would go to a terminal.
 func (f *format) forFile(cmd *cobra.Command, file string) error {
-	if out := progress.FileOf(cmd.OutOrStdout()); out != nil && f.form() == "html" && term.IsTerminal(int(out.Fd())) {
-		return flags.Mistakef("--format html is a page for a file, not for a terminal (consider: %s --format html ... > %s)", cmd.CommandPath(), file)
+	if out := progress.FileOf(cmd.OutOrStdout()); out != nil && slices.Contains([]string{"html", "pprof"}, f.form()) && term.IsTerminal(int(out.Fd())) {
+		return flags.Mistakef("--format %s is for a file, not for a terminal (consider: %s --format %[1]s ... > %s)", f.form(), cmd.CommandPath(), file)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/store"
@@ -36,6 +37,7 @@ waited for; and of settings that differ, which lines changed the percentile.
     dyno slow trace.out --serves job                regions or tasks of the service's own, such as of a queue
     curl -o trace.out 'http://127.0.0.1:6060/debug/pprof/trace?seconds=5'
     dyno slow trace.out --format html > slow.html   with the slowest requests, one by one
+    dyno slow DIR --format pprof > slow.pb.gz       for go tool pprof -http: slow.pb.gz, as a flame graph
 
 Without a CPU profile at the same time (/debug/pprof/profile?seconds=5) a trace does not
 have the lines of goroutines that run, only those on which they wait.`,
@@ -58,7 +60,11 @@ have the lines of goroutines that run, only those on which they wait.`,
 			if o.form() == "json" {
 				return report.JSON(cmd.OutOrStdout(), report.SlowJSON(f, answer.Head{Dyno: version(), Plan: store.Redacted(f.Plan), Made: time.Now()}))
 			}
-			return report.Slow(cmd.OutOrStdout(), f, o.form(), lookOf(cmd.OutOrStdout()))
+			out := cmd.OutOrStdout()
+			if o.form() == "pprof" {
+				out = progress.Raw(out)
+			}
+			return report.Slow(out, f, o.form(), lookOf(cmd.OutOrStdout()))
 		},
 	}
 	fs := cmd.Flags()
@@ -67,7 +73,7 @@ have the lines of goroutines that run, only those on which they wait.`,
 	fs.StringVar(&setting, "setting", "", "part of the name of the `setting`s to show (default all)")
 	fs.StringVar(&against, "against", "", "the `setting` to compare with (default the baseline)")
 	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC; or in place of all these each region or task of runtime/trace of this type")
-	o.flags(fs, "format: text, json, markdown or html", "text", "json", "markdown", "html")
+	o.flags(fs, "format: text, json, markdown, html or pprof", "text", "json", "markdown", "html", "pprof")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/report/html"
 	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/slowest"
 	"github.com/dynolab/dyno/internal/report/tables"
 	"github.com/dynolab/dyno/internal/report/words"
 )
@@ -21,6 +22,9 @@ func Slow(w io.Writer, f *findings.Findings, form string, o layout.Options) erro
 		width = math.MaxInt
 	}
 	v := tables.NewView(f.Table, width)
+	if form == "pprof" {
+		return slowest.Profile(w, f.Table.Settings, v.SettingName)
+	}
 	sections := v.Slowest()
 	if form == "html" {
 		p := html.Simple{Title: "Why slow requests are slow", Tables: sections, Foot: "Made by dyno slow."}

@@ -208,10 +208,10 @@ func Compare(base, other *Why) *Change {
 		return xs
 	}
 	at := func(t *Trial) float64 { return t.At }
-	near := func(t *Trial) float64 { return t.Band.Mean }
+	band := func(t *Trial) float64 { return t.Band.Mean }
 	p := stats.Pair{Base: totals(a, at), Other: totals(b, at), Sampling: make([]float64, len(a))}
 	c.At = stats.Each([]stats.Pair{p})[0]
-	baseNear, otherNear := totals(a, near), totals(b, near)
+	baseNear, otherNear := totals(a, band), totals(b, band)
 	for i := range baseNear {
 		c.Near += (otherNear[i] - baseNear[i]) / float64(len(a))
 		c.Level += baseNear[i] / float64(len(a))
@@ -270,7 +270,9 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 			}
 		}
 		if k.part == exectrace.Running {
-			m.Site = ranMore(a, b)
+			if m.Site = ranMore(a, b, ranNear); m.Site.Func == "" && ranAlike(a, b) {
+				m.Site = ranMore(a, b, ranUsually)
+			}
 			m.Func = m.Site.Func
 		}
 		for c, d := range by[k] {
@@ -286,10 +288,26 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 // so many samples.
 const ranShare, fewSamples = 0.5, 5
 
-// ranMore is the line that ran most in the function that most of the change of running is in, by the samples of all
-// trials; none if they are too few to say so.
-func ranMore(a, b []*Trial) (line Site) {
-	base, other := samplesOf(a), samplesOf(b)
+func ranNear(t *Trial) *Ran    { return &t.Band.Ran }
+func ranUsually(t *Trial) *Ran { return &t.Typical.Ran }
+
+// ranAlike reports whether typical requests have at least half of the change of running near the percentile: then their
+// samples, which are many more, are of the same cause.
+func ranAlike(a, b []*Trial) bool {
+	change := func(of func(*Trial) *Ran) (d float64) {
+		for i := range a {
+			d += of(b[i]).Mean - of(a[i]).Mean
+		}
+		return d
+	}
+	share := change(ranUsually) / change(ranNear)
+	return share >= ranShare
+}
+
+// ranMore is the line that ran most in the function that most of the change of running is in, by the samples of some
+// requests of all trials; none if they are too few to say so.
+func ranMore(a, b []*Trial, of func(*Trial) *Ran) (line Site) {
+	base, other := samplesOf(a, of), samplesOf(b, of)
 	whole, greatest := other.mean-base.mean, 0.0
 	for _, site := range slices.SortedFunc(maps.Keys(base.and(other)), compareSites) {
 		was, v1 := base.ran(site.Func)
@@ -308,7 +326,7 @@ func ranMore(a, b []*Trial) (line Site) {
 	return line
 }
 
-// sampled are the samples of requests near the percentile, of all trials of a setting.
+// sampled are the samples of some requests of all trials of a setting.
 type sampled struct {
 	mean   float64 // seconds that a request ran
 	n      int
@@ -316,11 +334,11 @@ type sampled struct {
 	bySite map[Site]int
 }
 
-func samplesOf(ts []*Trial) sampled {
+func samplesOf(ts []*Trial, of func(*Trial) *Ran) sampled {
 	s := sampled{byFunc: map[string]int{}, bySite: map[Site]int{}}
 	for _, t := range ts {
-		s.mean += t.Band.Ran.Mean / float64(len(ts))
-		for site, n := range t.Band.Ran.Samples {
+		s.mean += of(t).Mean / float64(len(ts))
+		for site, n := range of(t).Samples {
 			s.n += n
 			s.byFunc[site.Func] += n
 			s.bySite[site] += n

@@ -37,11 +37,12 @@ func sortedKeys(ms map[Key]float64) (ks []Key) {
 // Running is one part, however few samples it has; its line is the one that most of the change is in, if there are enough.
 func TestCompareRunning(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	of := func(ms float64, samples map[string]int) *Why {
+	of := func(ms float64, samples map[string]int, typical float64) *Why {
 		ts := trials(rng, 6, map[Key]float64{{Part: exectrace.Sleeping, Site: Site{Func: "back", File: "f.go", Line: 1}}: 4})
 		for _, t := range ts {
 			t.Band.Ran = Ran{Mean: ms / 1e3 * (1 + 0.02*rng.NormFloat64()), Samples: map[Site]int{}}
 			t.Band.Mean += t.Band.Ran.Mean
+			t.Typical.Ran = Ran{Mean: typical / 1e3, Samples: map[Site]int{{Func: "old", File: "f.go", Line: 2}: 10, {Func: "check", File: "f.go", Line: 3}: int(200 * typical)}}
 		}
 		for fn, n := range samples { // all of them in two trials
 			ts[0].Band.Ran.Samples[Site{Func: fn, File: "f.go", Line: 2}] += n / 2
@@ -51,13 +52,15 @@ func TestCompareRunning(t *testing.T) {
 	}
 	for _, x := range []struct {
 		base, other map[string]int
+		typical     float64 // ms that those of the other ran; of the base 0
 		want        string
 	}{
-		{map[string]int{"old": 1}, map[string]int{"old": 1, "check": 7}, "check"},
-		{map[string]int{"old": 1}, map[string]int{"old": 1, "check": 3}, ""},     // too few
-		{map[string]int{"old": 4}, map[string]int{"old": 4, "f": 5, "g": 5}, ""}, // half and half
+		{map[string]int{"old": 1}, map[string]int{"old": 1, "check": 7}, 0.1, "check"},
+		{map[string]int{"old": 1}, map[string]int{"old": 1, "check": 3}, 0.1, ""},      // too few
+		{map[string]int{"old": 1}, map[string]int{"old": 1, "check": 3}, 0.4, "check"}, // but typical requests have it, too
+		{map[string]int{"old": 4}, map[string]int{"old": 4, "f": 5, "g": 5}, 0.1, ""},  // half and half
 	} {
-		moves := Compare(of(0.1, x.base), of(0.5, x.other)).Moves
+		moves := Compare(of(0.1, x.base, 0), of(0.5, x.other, x.typical)).Moves
 		i := slices.IndexFunc(moves, func(m Move) bool { return m.Part == exectrace.Running })
 		if i < 0 || !moves[i].Sure || moves[i].Func != x.want || x.want != "" && moves[i].Site.Line != 3 {
 			t.Errorf("samples %v and then %v: %+v, want it in %q", x.base, x.other, moves, x.want)

@@ -35,11 +35,16 @@ func Tame(w io.Writer) *Tamer {
 
 // FileOf returns the file behind a writer, or nil.
 func FileOf(w io.Writer) *os.File {
-	if t, ok := w.(*Tamer); ok {
-		w = t.to
-	}
-	f, _ := w.(*os.File)
+	f, _ := Raw(w).(*os.File)
 	return f
+}
+
+// Raw is what a writer writes to, for what is no text.
+func Raw(w io.Writer) io.Writer {
+	if t, ok := w.(*Tamer); ok {
+		return t.to
+	}
+	return w
 }
 
 // Write implements io.Writer.

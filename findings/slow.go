@@ -82,19 +82,24 @@ const mostOf = 0.5
 // because takes the lines that surely changed a percentile as the cause of its change, in place of what only changed
 // along with it, if they are most of it and it changed the same way where it was compared.
 func because(s *compare.Setting, moved *slow.Change) {
-	if moved == nil {
+	if moved == nil || moved.Mixed() {
 		return
 	}
 	sum, unknown := 0.0, dyno.Number(math.NaN())
 	var places []compare.Place
 	for _, m := range moved.Moves {
-		if m.Sure {
-			sum += m.Shift.Diff
-			places = append(places, compare.Place{
-				Func: m.Site.Func, File: m.Site.File, Line: m.Site.Line,
-				Change: dyno.Number(m.Shift.Diff), Lo: dyno.Number(m.Shift.Lo), Hi: dyno.Number(m.Shift.Hi),
-			})
+		if !m.Sure || m.Site.Func == "" {
+			continue
 		}
+		p := compare.Place{
+			Func: m.Site.Func, File: m.Site.File, Line: m.Site.Line,
+			Change: dyno.Number(m.Shift.Diff), Lo: dyno.Number(m.Shift.Lo), Hi: dyno.Number(m.Shift.Hi),
+		}
+		if m.In != 0 { // the interval is of all running
+			p.Change, p.Lo, p.Hi = dyno.Number(m.In), unknown, unknown
+		}
+		sum += float64(p.Change)
+		places = append(places, p)
 	}
 	metric := ""
 	for _, p := range dyno.Percentiles {
@@ -177,6 +182,7 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 	t := trace.Of(sent, quantile)
 	if t != nil {
 		t.N, t.Block = r.Trial.N, r.Trial.Block
+		t.Throttled, _ = r.Values.Get("throttled-frac")
 	}
 	return t, nil
 }

@@ -121,12 +121,13 @@ type shiftJSON struct {
 }
 
 type moveJSON struct {
-	Part   string    `json:"part"`
-	Func   string    `json:"func,omitempty"`
-	Site   *Site     `json:"site,omitempty"`
-	Change shiftJSON `json:"change-sec"`
-	Sure   bool      `json:"sure"`
-	By     []byJSON  `json:"by,omitempty"`
+	Part   string      `json:"part"`
+	Func   string      `json:"func,omitempty"`
+	Site   *Site       `json:"site,omitempty"`
+	Change shiftJSON   `json:"change-sec"`
+	In     dyno.Number `json:"in-func-sec,omitzero"`
+	Sure   bool        `json:"sure"`
+	By     []byJSON    `json:"by,omitempty"`
 }
 
 func shiftOf(s stats.Shift) shiftJSON {
@@ -139,7 +140,7 @@ func (c *Change) MarshalJSON() ([]byte, error) {
 	for _, m := range c.Moves {
 		least := leastJSON * c.Level
 		if m.Sure || m.Shift.Diff > least || m.Shift.Diff < -least {
-			j.Moves = append(j.Moves, moveJSON{m.Part.String(), m.Func, siteJSON(m.Site), shiftOf(m.Shift), m.Sure, bysJSON(m.By, least)})
+			j.Moves = append(j.Moves, moveJSON{m.Part.String(), m.Func, siteJSON(m.Site), shiftOf(m.Shift), dyno.Number(m.In), m.Sure, bysJSON(m.By, least)})
 		}
 	}
 	return json.Marshal(j)

@@ -6,23 +6,18 @@ import (
 )
 
 // Version changes whenever a trace would be read otherwise: trials that were kept with another one are not used.
-const Version = 1
+const Version = 2
 
 type groupJSON struct {
-	N     int
-	Mean  float64
-	Costs []costJSON
-	Ran   ranJSON
+	N       int
+	Mean    float64
+	Costs   []costJSON
+	Samples []sampleJSON
 }
 
 type costJSON struct {
 	Key
 	Mean, Sampling float64
-}
-
-type ranJSON struct {
-	Mean, Sampling float64
-	Samples        []sampleJSON
 }
 
 type sampleJSON struct {
@@ -32,15 +27,15 @@ type sampleJSON struct {
 
 // MarshalJSON implements json.Marshaler, so that a trial can be kept: the keys of its maps are no texts.
 func (g Group) MarshalJSON() ([]byte, error) {
-	j := groupJSON{N: g.N, Mean: g.Mean, Ran: ranJSON{Mean: g.Ran.Mean, Sampling: g.Ran.Sampling}}
+	j := groupJSON{N: g.N, Mean: g.Mean}
 	for k, mean := range g.Cost {
 		j.Costs = append(j.Costs, costJSON{k, mean, g.Sampling[k]})
 	}
 	slices.SortFunc(j.Costs, func(a, b costJSON) int { return compareKeys(a.Key, b.Key) })
-	for s, n := range g.Ran.Samples {
-		j.Ran.Samples = append(j.Ran.Samples, sampleJSON{s, n})
+	for s, n := range g.Samples {
+		j.Samples = append(j.Samples, sampleJSON{s, n})
 	}
-	slices.SortFunc(j.Ran.Samples, func(a, b sampleJSON) int { return compareSites(a.Site, b.Site) })
+	slices.SortFunc(j.Samples, func(a, b sampleJSON) int { return compareSites(a.Site, b.Site) })
 	return json.Marshal(j)
 }
 
@@ -50,12 +45,12 @@ func (g *Group) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &j); err != nil {
 		return err
 	}
-	*g = Group{N: j.N, Mean: j.Mean, Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Ran: Ran{j.Ran.Mean, j.Ran.Sampling, map[Site]int{}}}
+	*g = Group{N: j.N, Mean: j.Mean, Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Samples: map[Site]int{}}
 	for _, c := range j.Costs {
 		g.Cost[c.Key], g.Sampling[c.Key] = c.Mean, c.Sampling
 	}
-	for _, s := range j.Ran.Samples {
-		g.Ran.Samples[s.Site] = s.N
+	for _, s := range j.Samples {
+		g.Samples[s.Site] = s.N
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ func (w *reader) region(e *trace.Event) {
 	if !slices.Contains(w.prefixes, at.kind) {
 		return
 	}
+	w.seen()
 	r := w.regions[at]
 	switch {
 	case e.Kind() == trace.EventRegionBegin && r == nil:
@@ -39,21 +40,34 @@ func (w *reader) region(e *trace.Event) {
 	}
 }
 
-// task notes a task (runtime/trace.NewTask) of a type that is asked for, when it ends.
+// task notes a task (runtime/trace.NewTask) of a type that is asked for, when the goroutine that began it ends it. One that
+// another goroutine ends waited for that first, and what that did meanwhile was another's.
 func (w *reader) task(e *trace.Event) {
 	t := e.Task()
-	began, open := w.tasks[t.ID]
-	switch {
-	case !slices.Contains(w.prefixes, t.Type):
-	case e.Kind() == trace.EventTaskBegin:
-		w.tasks[t.ID] = w.now
-	case open:
-		delete(w.tasks, t.ID)
-		w.work(e.Goroutine(), began)
+	if !slices.Contains(w.prefixes, t.Type) {
+		return
+	}
+	w.seen()
+	if e.Kind() == trace.EventTaskBegin {
+		w.tasks[t.ID] = task{e.Goroutine(), w.now}
+	} else if by, ok := w.tasks[t.ID]; ok && by.goroutine == e.Goroutine() {
+		w.work(by.goroutine, by.began)
 	}
 }
 
-// work notes a request that a goroutine ended now. What that did from its begin on counts, also before it took it over.
+type task struct {
+	goroutine trace.GoID
+	began     int64
+}
+
+// seen says that there are regions or tasks, so that nothing else is a request.
+func (w *reader) seen() {
+	if w.named == nil {
+		w.named = []served{}
+	}
+}
+
+// work notes a request that a goroutine ended now.
 func (w *reader) work(id trace.GoID, began int64) {
 	n, _ := w.goroutine(id)
 	w.named = append(w.named, served{goroutine: n, woken: began, wrote: w.now, done: w.now, handler: true})

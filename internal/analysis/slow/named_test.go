@@ -18,8 +18,10 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue, over := make(chan int), make(chan struct{})
+	_, given := trace.NewTask(context.Background(), "task") // another goroutine ends it: it is none of either
 	go func() {
 		defer close(over)
+		defer given.End()
 		for range 12 {
 			ctx, task := trace.NewTask(context.Background(), "task")
 			trace.WithRegion(ctx, "job", func() {

@@ -12,9 +12,9 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
 )
 
-// Preempt takes from what goroutines ran the time in which the kernel did not let their threads run: it becomes the part
-// [exectrace.Preempted]. r has a line of JSON for each stretch, as [kernel.Preempted] of internal/probe writes them. What
-// cannot be read is an error, and what was read before it counts.
+// Preempt takes from what goroutines did on a CPU the time in which the kernel kept their threads off it: that becomes the
+// part [exectrace.Preempted]. r has a line of JSON for each stretch, as [kernel.Preempted] of internal/probe writes them.
+// After an error, or if none is of a thread of the trace, it is not known when the kernel did so.
 func (t *Trace) Preempt(r io.Reader) error {
 	byThread := map[int32][]span{}
 	in := json.NewDecoder(r)
@@ -34,8 +34,9 @@ func (t *Trace) Preempt(r io.Reader) error {
 	for _, of := range byThread {
 		slices.SortFunc(of, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
 	}
+	ours := len(byThread) == 0
 	for _, g := range t.goroutines {
-		g.preempt(byThread)
+		ours = g.preempt(byThread) || ours
 	}
 	t.away = map[trace.ProcID][]span{}
 	for p, runs := range t.running {
@@ -47,21 +48,23 @@ func (t *Trace) Preempt(r io.Reader) error {
 			})
 		}
 	}
-	t.Preempted = true
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
+	t.Preempted = err == nil && ours
 	return err
 }
 
-// onCPU reports whether a part is one that a thread can be preempted in.
+// onCPU reports whether a part is one that a thread can be preempted in. In a system call it may sleep, but then it is not
+// preempted.
 func onCPU(p Part) bool {
-	return p == exectrace.Running || p == exectrace.Assisting || p == exectrace.Sweeping
+	return p == exectrace.Running || p == exectrace.Assisting || p == exectrace.Sweeping || p == exectrace.Syscall
 }
 
-func (g *goroutine) preempt(byThread map[int32][]span) {
-	if !slices.ContainsFunc(g.life, func(s stretch) bool { return onCPU(s.part) }) {
-		return
+// preempt reports whether one of the threads is the goroutine's.
+func (g *goroutine) preempt(byThread map[int32][]span) (ours bool) {
+	if !slices.ContainsFunc(g.life, func(s stretch) bool { return onCPU(s.part) && byThread[s.thread] != nil }) {
+		return false
 	}
 	life := make([]stretch, 0, len(g.life))
 	for i := range g.life {
@@ -88,6 +91,7 @@ func (g *goroutine) preempt(byThread map[int32][]span) {
 		life = append(life, s)
 	}
 	g.life = life
+	return true
 }
 
 // pieces are the samples of what a goroutine ran before and after the kernel took the CPU away: it was the same work.

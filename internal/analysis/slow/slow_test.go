@@ -200,7 +200,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// Running is divided by the samples of all requests of a group.
+// Running is divided by the samples of the requests of all trials, if they are enough to say so.
 func TestSamples(t *testing.T) {
 	w := newWorld()
 	g := w.goroutine(0)
@@ -208,13 +208,37 @@ func TestSamples(t *testing.T) {
 	w.does(g, 3, exectrace.Sleeping, "x")
 	w.does(g, 9, exectrace.Running, "")
 	w.goroutines[g].samples = []sample{{4e6, w.at("render")}, {5e6, w.at("render")}, {6e6, w.at("write")}}
-	got := w.group([]one{{served: served{goroutine: g}, to: 9e6}}, false).Cost
-	c := cost{}
-	for k, s := range got {
-		c[k] = s * 1e9
+	slow := w.group([]one{{served: served{goroutine: g}, to: 9e6}}, false)
+	for _, x := range []struct {
+		trials        int
+		render, write float64 // ms
+		nowhere       float64
+	}{{1, 0, 0, 8}, {2, 8 * 2. / 3, 8 / 3., 0}} {
+		var trials []*Trial
+		for n := range x.trials {
+			trials = append(trials, &Trial{N: n + 1, Quantile: P99, Slow: slow, Typical: Group{N: 1}})
+			trials[n].Slow.N = leastSlow
+		}
+		of := map[string]float64{}
+		for _, l := range Explain(trials).Lines {
+			if l.Part == exectrace.Running {
+				of[l.Site.Func] += l.Slow * 1e3
+			}
+		}
+		if !near(of["render"], x.render) || !near(of["write"], x.write) || !near(of[""], x.nowhere) {
+			t.Errorf("%d trials: %v, want render %v, write %v, and %v of no line", x.trials, of, x.render, x.write, x.nowhere)
+		}
 	}
-	if a, b := c.total(exectrace.Running, "render", 0, ""), c.total(exectrace.Running, "write", 0, ""); !near(a, 8*2./3) || !near(b, 8/3.) || !near(c.all(), 9) {
-		t.Errorf("render %v, write %v ms of %v", a, b, c)
+}
+
+// A file that ends too early, or has threads of another process, does not tell when the kernel kept threads off the CPU.
+func TestPreemptUnknown(t *testing.T) {
+	for text, want := range map[string]bool{"": true, `{"tid":7,"from":1,"to":2}`: true, `{"tid":7,"from":1,"to":2} {"tid":7,"fr`: false, `{"tid":8,"from":1,"to":2}`: false} {
+		w := newWorld()
+		w.does(w.goroutine(0), 10, exectrace.Running, "handle").thread = 7
+		if w.Preempt(strings.NewReader(text)); w.Preempted != want {
+			t.Errorf("%q: known %v, want %v", text, w.Preempted, want)
+		}
 	}
 }
 
@@ -400,9 +424,9 @@ func TestPreempt(t *testing.T) {
 	w.does(late, 4, exectrace.Runnable, "")
 	err := w.Preempt(strings.NewReader(`{"tid":7,"from":2000000,"to":5000000}
 		{"tid":8,"from":9000000,"to":13000000} {"tid":8,"from":15000000,"to":16000000} {"tid":9,"from":0,"to":30000000}
-		{"tid":7,"from":9000000,"to":12000000} {"tid":10,"from":1000000,"to":3000000} {"tid":7,"fr`))
-	if err == nil || !w.Preempted {
-		t.Errorf("the file's end is missing: %v", err)
+		{"tid":7,"from":9000000,"to":12000000} {"tid":10,"from":1000000,"to":3000000}`))
+	if err != nil || !w.Preempted {
+		t.Errorf("known: %v, %v", w.Preempted, err)
 	}
 	c := w.spent(g, 0, 20)
 	for _, x := range []struct {

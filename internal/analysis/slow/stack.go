@@ -95,6 +95,10 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	if strings.HasPrefix(f.Func, "main.dynoProbe") || strings.HasPrefix(f.Func, "main.(*dynoProbe") {
 		return
 	}
+	if strings.Contains(f.Func, "._Cfunc_") { // C code, in a file that cgo made
+		k.call = f.Func
+		return
+	}
 	pkg := own.Package(f.Func)
 	switch {
 	case k.own != 0:

@@ -124,8 +124,8 @@ type reader struct {
 	procs   int64                  // the least GOMAXPROCS
 	since   map[trace.ProcID]int64 // when a P became free
 	regions map[inGoroutine]*region
-	tasks   map[trace.TaskID]int64 // when each began
-	stopped int64                  // when the world was; 0: it was not
+	tasks   map[trace.TaskID]task
+	stopped int64 // when the world was; 0: it was not
 }
 
 // Read reads an execution trace of Go 1.22 or later. The subject's own code is that of package
@@ -141,7 +141,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 		stacks: make([]stack, 1), sites: make([]Site, 1),
 		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{}, held: map[trace.ProcID][]hold{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]int64{}, since: map[trace.ProcID]int64{}}
+	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]task{}, since: map[trace.ProcID]int64{}}
 	for read := 0; ; read++ {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {

@@ -20,6 +20,7 @@ type Trial struct {
 	Sent      int           // requests that the client sent and got answered in it; 0 if that is not known
 	Requests  int           // of them, or of the service's own, that are in the trace as a whole
 	Preempted bool          // it is known when the kernel did not let threads run
+	Throttled float64       // share of the periods in which a CPU limit was used up
 	Matched   bool          // each was held against the client's; else times are the service's alone
 
 	// By the time that a request took in the service: from when it was sent to the end of its answer's last
@@ -44,13 +45,26 @@ type Group struct {
 	Cost map[Key]float64
 	// Sampling is the variance of each cost's mean that comes from how few they are.
 	Sampling map[Key]float64
-	Ran      Ran
+	// Samples are those of all its requests while they ran: by these, running has lines. In Cost it has none.
+	Samples map[Site]int
 }
 
-// Ran is how long requests ran, on all lines together: which line it was is known by samples only.
-type Ran struct {
-	Mean, Sampling float64 // as those of a cost
-	Samples        map[Site]int
+var bare = Key{Part: exectrace.Running}
+
+// each calls do for all costs. Where it is not known when the kernel kept threads off the CPU, that is running.
+func (g *Group) each(known bool, do func(k Key, mean, sampling float64)) {
+	for k, mean := range g.Cost {
+		to := k
+		if !known && k.Part == exectrace.Preempted {
+			to = bare
+		}
+		do(to, mean, g.Sampling[k])
+	}
+}
+
+// known reports whether it is known of all trials when the kernel kept threads off the CPU.
+func known(trials ...[]*Trial) bool {
+	return !slices.ContainsFunc(slices.Concat(trials...), func(t *Trial) bool { return !t.Preempted })
 }
 
 // Client is how much of the slow requests' excess lies outside of the service, the slow by the client's latency,
@@ -170,13 +184,12 @@ func found(sent []Request, all []served) []int32 {
 
 // group sums up requests.
 func (t *Trace) group(ones []one, matched bool) Group {
-	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}}
+	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Samples: map[Site]int{}}
 	n := float64(len(ones))
 	squares := map[Key]float64{}
-	samples := map[Site]int{}
 	for i := range ones {
 		o := &ones[i]
-		c := tally{cost{}, samples}
+		c := tally{cost{}, g.Samples}
 		if matched {
 			t.spend(&c, o.goroutine, o.from, o.busy())
 			t.behind(o.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
@@ -201,28 +214,7 @@ func (t *Trace) group(ones []one, matched bool) Group {
 	for k, mean := range g.Cost {
 		g.Sampling[k] = math.Max(0, squares[k]-mean*mean) / n
 	}
-	g.lines(samples)
 	return g
-}
-
-// lines divides running over lines as its samples are.
-func (g *Group) lines(samples map[Site]int) {
-	bare := Key{Part: exectrace.Running}
-	whole, variance, all := g.Cost[bare], g.Sampling[bare], 0
-	g.Ran = Ran{whole, variance, samples}
-	for _, n := range samples {
-		all += n
-	}
-	if all == 0 {
-		return
-	}
-	delete(g.Cost, bare)
-	delete(g.Sampling, bare)
-	for site, n := range samples {
-		k, p := Key{Part: exectrace.Running, Site: site}, float64(n)/float64(all)
-		g.Cost[k] = whole * p
-		g.Sampling[k] = variance*p*p + whole*whole*p*(1-p)/float64(all)
-	}
 }
 
 // outside says by the client's latency where the slow requests' excess is.

@@ -12,8 +12,9 @@ import (
 
 // A Why says where the excess of one setting's slow requests goes: what they took more than typical ones.
 type Why struct {
-	Quantile float64
-	Trials   []*Trial
+	Quantile  float64
+	Trials    []*Trial
+	Preempted bool // it is known of all when the kernel kept threads off the CPU; else that is running
 
 	Excess stats.Mean // seconds, over trials
 	Lines  []Line     // the greatest first; together they are all of the excess
@@ -64,25 +65,38 @@ func Explain(trials []*Trial) *Why {
 	of := map[lineKey][]float64{}
 	by := map[lineKey]map[Culprit]float64{}
 	n := float64(len(trials))
+	w.Preempted = known(trials)
+	ran := map[bool]map[Site]float64{true: shares(trials, ofSlow), false: shares(trials, ofTypical)}
 	for i, t := range trials {
 		excess = append(excess, t.Slow.Mean-t.Typical.Mean)
-		add := func(cost map[Key]float64, sign float64, sum func(l *Line) *float64) {
-			for k, s := range cost {
+		for slow, g := range map[bool]*Group{true: &t.Slow, false: &t.Typical} {
+			add := func(k Key, s float64) {
 				key := lineKey{k.Part, k.Site}
 				l := lines[key]
 				if l == nil {
 					l = &Line{Part: k.Part, Site: k.Site}
 					lines[key], of[key], by[key] = l, make([]float64, len(trials)), map[Culprit]float64{}
 				}
-				*sum(l) += s / n
+				sum, sign := &l.Slow, 1.0
+				if !slow {
+					sum, sign = &l.Typical, -1
+				}
+				*sum += s / n
 				of[key][i] += sign * s
 				if k.By != (Culprit{}) {
 					by[key][k.By] += sign * s / n
 				}
 			}
+			g.each(w.Preempted, func(k Key, mean, _ float64) {
+				if k != bare {
+					add(k, mean)
+					return
+				}
+				for site, share := range ran[slow] {
+					add(Key{Part: k.Part, Site: site}, mean*share)
+				}
+			})
 		}
-		add(t.Slow.Cost, 1, func(l *Line) *float64 { return &l.Slow })
-		add(t.Typical.Cost, -1, func(l *Line) *float64 { return &l.Typical })
 	}
 	w.Excess = stats.MeanOf(excess)
 	join(lines, of, by)
@@ -164,13 +178,28 @@ type Change struct {
 	Near     float64     // mean change of the requests near it, in seconds, which the parts add up to
 	Level    float64     // mean time of the baseline's requests near it, in seconds
 	Moves    []Move      // the greatest first
+
+	Preempted bool // it is known when the kernel kept threads off the CPU; else that is running
+}
+
+// Mixed reports whether sure moves go both ways, by much more than is left of them: then other requests are near the
+// percentile than before, and what they do is no cause.
+func (c *Change) Mixed() bool {
+	sum := 0.0
+	for _, m := range c.Moves {
+		if m.Sure {
+			sum += math.Abs(m.Shift.Diff)
+		}
+	}
+	return sum > 2*math.Abs(c.Near)
 }
 
 // A Move is what changed in one function.
 type Move struct {
 	Part  Part
 	Func  string
-	Site  Site // the line of it that changed most
+	Site  Site    // the line of it that changed most; of running, the one in the function In that ran most
+	In    float64 // of running: how much of it is in the function, in seconds, by few samples
 	Shift stats.Shift
 	Sure  bool // it is told apart from no change, and large enough to matter
 	By    []By // what changed of it, in seconds
@@ -199,7 +228,7 @@ func Compare(base, other *Why) *Change {
 	if len(a) < 2 {
 		return nil
 	}
-	c := &Change{Quantile: base.Quantile, Blocks: len(a)}
+	c := &Change{Quantile: base.Quantile, Blocks: len(a), Preempted: known(a, b)}
 	pairs, keys, moves := movesOf(a, b)
 	totals := func(ts []*Trial, of func(*Trial) float64) (xs []float64) {
 		for _, t := range ts {
@@ -232,8 +261,7 @@ func Compare(base, other *Why) *Change {
 	return c
 }
 
-// movesOf sums up the costs near the percentile by function; those of running, whose lines are known by few samples, in
-// one.
+// movesOf sums up the costs near the percentile by function; running is one, as its lines are known by few samples.
 func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveKey]*Move) {
 	n := len(a)
 	moves = map[moveKey]*Move{}
@@ -249,12 +277,7 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 				p.Sampling[i] += sampling
 				note(lines, by, k, sign*mean)
 			}
-			for k, s := range g.Cost {
-				if k.Part != exectrace.Running {
-					add(k, s, g.Sampling[k])
-				}
-			}
-			add(Key{Part: exectrace.Running}, g.Ran.Mean, g.Ran.Sampling)
+			g.each(known(a, b), add)
 		}
 	}
 	for k := range of {
@@ -270,97 +293,34 @@ func movesOf(a, b []*Trial) (pairs []stats.Pair, keys []moveKey, moves map[moveK
 			}
 		}
 		if k.part == exectrace.Running {
-			if m.Site = ranMore(a, b, ranNear); m.Site.Func == "" && ranAlike(a, b) {
-				m.Site = ranMore(a, b, ranUsually)
-			}
+			m.Site, m.In = ranMore(a, b)
 			m.Func = m.Site.Func
 		}
-		for c, d := range by[k] {
-			m.By = append(m.By, By{c, d})
-		}
+		m.By = byFunction(by[k])
 		moves[k] = m
 		pairs = append(pairs, *of[k])
 	}
 	return pairs, keys, moves
 }
 
-// A function is named that has at least half of a change of running, if that is more than twice its error, by at least
-// so many samples.
-const ranShare, fewSamples = 0.5, 5
-
-func ranNear(t *Trial) *Ran    { return &t.Band.Ran }
-func ranUsually(t *Trial) *Ran { return &t.Typical.Ran }
-
-// ranAlike reports whether typical requests have at least half of the change of running near the percentile: then their
-// samples, which are many more, are of the same cause.
-func ranAlike(a, b []*Trial) bool {
-	change := func(of func(*Trial) *Ran) (d float64) {
-		for i := range a {
-			d += of(b[i]).Mean - of(a[i]).Mean
+// byFunction adds up the culprits of one function, each with the line that has most.
+func byFunction(by map[Culprit]float64) (out []By) {
+	place := map[Culprit]int{}
+	most := map[Culprit]float64{}
+	for _, c := range slices.SortedFunc(maps.Keys(by), compareCulprits) {
+		key := c
+		key.Site.File, key.Site.Line = "", 0
+		n, ok := place[key]
+		if !ok {
+			n = len(out)
+			place[key], most[key], out = n, by[c], append(out, By{Culprit: c})
 		}
-		return d
-	}
-	share := change(ranUsually) / change(ranNear)
-	return share >= ranShare
-}
-
-// ranMore is the line that ran most in the function that most of the change of running is in, by the samples of some
-// requests of all trials; none if they are too few to say so.
-func ranMore(a, b []*Trial, of func(*Trial) *Ran) (line Site) {
-	base, other := samplesOf(a, of), samplesOf(b, of)
-	whole, greatest := other.mean-base.mean, 0.0
-	for _, site := range slices.SortedFunc(maps.Keys(base.and(other)), compareSites) {
-		was, v1 := base.ran(site.Func)
-		is, v2 := other.ran(site.Func)
-		d, more := is-was, other
-		if d < 0 {
-			more = base
-		}
-		sure := site.Func != "" && d*whole > 0 && math.Abs(d) >= max(ranShare*math.Abs(whole), 2*math.Sqrt(v1+v2)) && more.byFunc[site.Func] >= fewSamples
-		switch {
-		case !sure:
-		case math.Abs(d) > greatest, site.Func == line.Func && more.bySite[site] > more.bySite[line]:
-			greatest, line = math.Abs(d), site
+		out[n].Excess += by[c]
+		if by[c] > most[key] {
+			out[n].Culprit, most[key] = c, by[c]
 		}
 	}
-	return line
-}
-
-// sampled are the samples of some requests of all trials of a setting.
-type sampled struct {
-	mean   float64 // seconds that a request ran
-	n      int
-	byFunc map[string]int
-	bySite map[Site]int
-}
-
-func samplesOf(ts []*Trial, of func(*Trial) *Ran) sampled {
-	s := sampled{byFunc: map[string]int{}, bySite: map[Site]int{}}
-	for _, t := range ts {
-		s.mean += of(t).Mean / float64(len(ts))
-		for site, n := range of(t).Samples {
-			s.n += n
-			s.byFunc[site.Func] += n
-			s.bySite[site] += n
-		}
-	}
-	return s
-}
-
-func (s sampled) and(o sampled) map[Site]int {
-	all := maps.Clone(s.bySite)
-	maps.Copy(all, o.bySite)
-	return all
-}
-
-// ran is how long a request ran in a function, in seconds, and the variance of that. The share of k in n samples has that
-// of k+1 in n+2, as all of few samples may be in one function.
-func (s sampled) ran(fn string) (mean, variance float64) {
-	if s.n == 0 {
-		return 0, s.mean * s.mean
-	}
-	n, p := float64(s.n), float64(s.byFunc[fn]+1)/float64(s.n+2)
-	return s.mean * float64(s.byFunc[fn]) / n, s.mean * s.mean * p * (1 - p) / n
+	return out
 }
 
 func mean(xs []float64) (sum float64) {

@@ -40,13 +40,13 @@ func TestCompareRunning(t *testing.T) {
 	of := func(ms float64, samples map[string]int, typical float64) *Why {
 		ts := trials(rng, 6, map[Key]float64{{Part: exectrace.Sleeping, Site: Site{Func: "back", File: "f.go", Line: 1}}: 4})
 		for _, t := range ts {
-			t.Band.Ran = Ran{Mean: ms / 1e3 * (1 + 0.02*rng.NormFloat64()), Samples: map[Site]int{}}
-			t.Band.Mean += t.Band.Ran.Mean
-			t.Typical.Ran = Ran{Mean: typical / 1e3, Samples: map[Site]int{{Func: "old", File: "f.go", Line: 2}: 10, {Func: "check", File: "f.go", Line: 3}: int(200 * typical)}}
+			t.Band.Cost[bare], t.Band.Samples = ms/1e3*(1+0.02*rng.NormFloat64()), map[Site]int{}
+			t.Band.Mean += t.Band.Cost[bare]
+			t.Typical.Cost, t.Typical.Samples = map[Key]float64{bare: typical / 1e3}, map[Site]int{{Func: "old", File: "f.go", Line: 2}: 10, {Func: "check", File: "f.go", Line: 3}: int(200 * typical)}
 		}
 		for fn, n := range samples { // all of them in two trials
-			ts[0].Band.Ran.Samples[Site{Func: fn, File: "f.go", Line: 2}] += n / 2
-			ts[5].Band.Ran.Samples[Site{Func: fn, File: "f.go", Line: 3}] += n - n/2
+			ts[0].Band.Samples[Site{Func: fn, File: "f.go", Line: 2}] += n / 2
+			ts[5].Band.Samples[Site{Func: fn, File: "f.go", Line: 3}] += n - n/2
 		}
 		return Explain(ts)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -84,6 +85,9 @@ type change struct {
 
 // openSwitches asks for the switches of all threads of a process, and of those that they start.
 func openSwitches(pid int) (s *switches, err error) {
+	if named, err := renamed(pid); named || err != nil {
+		return nil, errors.Join(err, errors.New("its threads have other numbers in its own namespace"))
+	}
 	s = &switches{left: map[int32]int64{}}
 	defer func() {
 		if err != nil {
@@ -109,6 +113,15 @@ func openSwitches(pid int) (s *switches, err error) {
 		}
 	}
 	return s, nil
+}
+
+// renamed reports whether a process is in a namespace of PIDs below dyno's: its trace has the numbers of that one
+// (proc_pid_status(5), NSpid).
+func renamed(pid int) (bool, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(text), "\nNSpid:")
+	ids, _, _ := strings.Cut(rest, "\n")
+	return len(strings.Fields(ids)) > 1, err
 }
 
 // add asks for the switches of a thread on each CPU that it may use. All threads share the ring of a CPU.
@@ -165,6 +178,7 @@ func (s *switches) close() {
 // The parts of a record that is read (Linux, include/uapi/linux/perf_event.h): a header of 8 bytes, and what sample_type
 // asks for.
 const (
+	recordLost   = 2       // PERF_RECORD_LOST
 	recordSwitch = 14      // PERF_RECORD_SWITCH
 	leaving      = 1 << 13 // PERF_RECORD_MISC_SWITCH_OUT
 	preempted    = 1 << 14 // PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
@@ -189,7 +203,11 @@ func (s *switches) drain(until int64) {
 				b[i] = data[(tail+uint64(i))%uint64(len(data))]
 			}
 			misc, size := binary.NativeEndian.Uint16(b[4:]), binary.NativeEndian.Uint16(b[6:])
-			if binary.NativeEndian.Uint32(b[:]) == recordSwitch {
+			switch binary.NativeEndian.Uint32(b[:]) {
+			case recordLost: // one may have been that a thread came back
+				clear(s.left)
+				s.seen = s.seen[:0]
+			case recordSwitch:
 				s.seen = append(s.seen, change{
 					int64(binary.NativeEndian.Uint64(b[timeAt:])), int32(binary.NativeEndian.Uint32(b[threadAt:])), misc & (leaving | preempted),
 				})

@@ -12,10 +12,8 @@ import (
 )
 
 const (
-	mostSlowLines = 6    // of a setting
-	leastLine     = 0.03 // of the excess, that a line has to be shown
-	mostCulprits  = 3    // of a line
-	leastCulprit  = 0.1  // of the line
+	mostCulprits = 3   // of a line
+	leastCulprit = 0.1 // of the line
 )
 
 // Sections are, for each setting, why its percentile differs from the first's, and then on which lines its slow
@@ -50,19 +48,16 @@ func lines(w *slow.Why, of string) layout.Section {
 		g.Cols[2].Keep = 1 // it is empty
 	}
 	rest := w.Excess.Mean
-	for n, l := range w.Lines {
-		if n == mostSlowLines || l.Excess.Mean < leastLine*w.Excess.Mean {
-			break
-		}
+	for _, l := range words.MainLines(w) {
 		rest -= l.Excess.Mean
-		where := words.Spent(l.Part, l.Site)
+		where := words.SpentOn(&l)
 		for _, s := range l.Joined {
 			where += ", also those at " + words.Site(s) + " who waited for it"
 		}
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(l.Excess.Mean), sharePercent(l.Excess.Mean, w.Excess.Mean), sc.Interval(l.Excess.Lo, l.Excess.Hi), where)})
 		g.Rows = append(g.Rows, culprits(len(g.Cols), sc.With, l.By, l.Excess.Mean)...)
 	}
-	if math.Abs(rest) > leastLine*w.Excess.Mean {
+	if math.Abs(rest) > words.LeastLine*w.Excess.Mean {
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(rest), sharePercent(rest, w.Excess.Mean), "", "all other lines")})
 	}
 	g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(w.Excess.Mean), "100%", sc.Interval(w.Excess.Lo, w.Excess.Hi), "together: what slow requests take longer than typical ones")})
@@ -100,7 +95,7 @@ func moves(c *slow.Change, of, base string) layout.Section {
 			continue
 		}
 		rest -= m.Shift.Diff
-		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Signed(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), words.Moved(&m))})
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Signed(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), words.Moved(&m, sc))})
 		g.Rows = append(g.Rows, culprits(len(g.Cols), sc.SignedWith, m.By, m.Shift.Diff)...)
 	}
 	name := words.Percentile(c.Quantile)
@@ -112,7 +107,7 @@ func moves(c *slow.Change, of, base string) layout.Section {
 	return layout.Section{
 		Title: "Why " + name + " changed: " + of + " against " + base,
 		Grids: []layout.Grid{g},
-		Notes: []string{fmt.Sprintf("%s changed by %s %s in %s of traces. The parts add up to the change of the requests near it, %s.", name,
-			sc.SignedWith(c.At.Diff), sc.SignedInterval(c.At.Lo, c.At.Hi), layout.Count(c.Blocks, "block"), sc.SignedWith(c.Near))},
+		Notes: append([]string{fmt.Sprintf("%s changed by %s %s in %s of traces. The parts add up to the change of the requests near it, %s.", name,
+			sc.SignedWith(c.At.Diff), sc.SignedInterval(c.At.Lo, c.At.Hi), layout.Count(c.Blocks, "block"), sc.SignedWith(c.Near))}, words.MovedNotes(c)...),
 	}
 }

@@ -92,7 +92,7 @@ func SlowNotes(w *slow.Why) []string {
 	var requests, few, sent int
 	var typical, mean, length float64
 	var client slow.Client
-	matched, cut, preempted := true, false, true
+	matched, cut, throttled := true, false, 0.0
 	n := float64(len(w.Trials))
 	for _, t := range w.Trials {
 		requests += t.Requests
@@ -103,7 +103,7 @@ func SlowNotes(w *slow.Why) []string {
 		length += t.Length.Seconds() / n
 		matched = matched && t.Matched
 		cut = cut || t.Cut
-		preempted = preempted && t.Preempted
+		throttled += t.Throttled / n
 		client.Typical += t.Client.Typical / n
 		client.Slow += t.Client.Slow / n
 		client.InDyno += t.Client.InDyno / n
@@ -130,13 +130,17 @@ func SlowNotes(w *slow.Why) []string {
 	case !matched && sent > 0:
 		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
 	}
-	if top := w.Lines; len(top) > 0 && top[0].Part == exectrace.Running {
-		another := ""
-		if !preempted {
-			another = ", and time in which the kernel kept the thread off the CPU"
-		}
-		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it"+another+".")
+	if throttled > 0 {
+		notes = append(notes, fmt.Sprintf("The CPU limit was used up in %.0f %% of its periods: a service that slept then wakes late, and what it waits for is of that.", 100*throttled))
 	}
+	seen := map[slow.Part]bool{}
+	for _, l := range MainLines(w) {
+		seen[l.Part] = true
+		for _, by := range l.By[:min(len(l.By), 1)] {
+			seen[by.Part] = seen[by.Part] || !by.Idle
+		}
+	}
+	notes = append(notes, onCPU(seen, w.Preempted)...)
 	if slices.ContainsFunc(w.Lines[:min(len(w.Lines), 2)], func(l slow.Line) bool { return l.Excess.Lo < 0 && l.Excess.Mean > w.Excess.Mean/10 }) {
 		notes = append(notes, "The intervals are of the mean over traces, in the unit of the first column. A line whose interval contains 0 is not sure (consider: more or longer traces).")
 	}
@@ -144,6 +148,63 @@ func SlowNotes(w *slow.Why) []string {
 		notes = append(notes, fmt.Sprintf("The traces are longer than the %s events that dyno reads of each.", layout.Digits(slow.MostEvents)))
 	}
 	return notes
+}
+
+// MainLines are those that are shown: at most so many, and each with at least so much of the excess.
+func MainLines(w *slow.Why) []slow.Line {
+	n := 0
+	for n < min(len(w.Lines), mostLines) && w.Lines[n].Excess.Mean >= LeastLine*w.Excess.Mean {
+		n++
+	}
+	return w.Lines[:n]
+}
+
+const (
+	mostLines = 6
+	LeastLine = 0.03
+)
+
+// unknownLine is of running whose samples are too few, or on no line of the subject's own.
+const unknownLine = "running (samples do not say on which line)"
+
+// SpentOn says what slow requests did on a line.
+func SpentOn(l *slow.Line) string {
+	if l.Part == exectrace.Running && l.Site.Func == "" {
+		return unknownLine
+	}
+	return Spent(l.Part, l.Site)
+}
+
+// onCPU says what running and being kept off the CPU are, where one of them is seen.
+func onCPU(seen map[slow.Part]bool, known bool) (notes []string) {
+	if seen[exectrace.Running] {
+		kernel := "the kernel or "
+		if known {
+			kernel = ""
+		}
+		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it, and time in which "+kernel+"a hypervisor kept the thread off the CPU.")
+	}
+	if seen[exectrace.Preempted] {
+		notes = append(notes, "Kept off the CPU is a thread that could go on: another one had the CPU, which may be the service's own or dyno's, or a CPU limit was used up.")
+	}
+	return notes
+}
+
+// MovedNotes say how far the parts of a percentile's change can be trusted.
+func MovedNotes(c *slow.Change) (notes []string) {
+	if c.Mixed() {
+		notes = append(notes, "Parts go both ways, by more than is left: other requests are near "+Percentile(c.Quantile)+" than before, so these are no causes.")
+	}
+	seen := map[slow.Part]bool{}
+	for _, m := range c.Moves {
+		if m.Sure {
+			seen[m.Part] = true
+			for _, by := range m.By[:min(len(m.By), 1)] {
+				seen[by.Part] = seen[by.Part] || !by.Idle
+			}
+		}
+	}
+	return append(notes, onCPU(seen, c.Preempted)...)
 }
 
 // leastSaid is the share of the excess that a line has, to be named alone.
@@ -171,12 +232,15 @@ func SpentBehind(p slow.Part, s slow.Site, by []slow.By, of float64) string {
 	return behind(Spent(p, s), by, of)
 }
 
-// Moved says what requests did more or less in.
-func Moved(m *slow.Move) string {
-	if m.Part == exectrace.Running && m.Site.Func == "" {
-		return "running (too few samples to say in which function)"
+// Moved says what requests did more or less in. Of running, samples say how much of it was in a function.
+func Moved(m *slow.Move, sc layout.Scale) string {
+	switch {
+	case m.Part != exectrace.Running:
+		return Spent(m.Part, m.Site)
+	case m.Site.Func == "":
+		return unknownLine
 	}
-	return Spent(m.Part, m.Site)
+	return fmt.Sprintf("running, by samples %s of it in %s", sc.SignedWith(m.In), Site(m.Site))
 }
 
 func behind(text string, by []slow.By, of float64) string {
@@ -194,7 +258,7 @@ func SlowMoved(c *slow.Change) (said []string) {
 	sc := layout.ScaleOf("mean-sec", c.Level)
 	for _, m := range c.Moves {
 		if m.Sure {
-			said = append(said, fmt.Sprintf("%s: %s %s %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), behind(Moved(&m), m.By, m.Shift.Diff)))
+			said = append(said, fmt.Sprintf("%s: %s %s %s", Percentile(c.Quantile), sc.SignedWith(m.Shift.Diff), sc.SignedInterval(m.Shift.Lo, m.Shift.Hi), behind(Moved(&m, sc), m.By, m.Shift.Diff)))
 		}
 	}
 	return said

@@ -29,7 +29,7 @@ import (
 // Options say how to read a run. The zero value reads it as its plan says.
 type Options struct {
 	Base   string   // the baseline, such as "GOGC=100"; "" means the plan's first setting
-	Serves []string // prefixes of functions whose goroutines handle requests, for execution traces; net/http is known
+	Serves []string // prefixes of functions whose goroutines handle requests, for execution traces, beside those of net/http and gRPC; or types of regions and tasks that are requests
 
 	SlowerThan float64 // the quantile above which requests are slow, for execution traces; 0 means 0.99
 	Keep       bool    // write what takes seconds to read into the run directory, for the next time

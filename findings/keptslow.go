@@ -2,13 +2,12 @@ package findings
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/dynolab/dyno/internal/analysis/slow"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 // slowFile is what a trial's trace says of slow requests: to read it again takes seconds.
@@ -26,7 +25,7 @@ func readSlow(trace string) (*slow.Trial, error) {
 		err = json.NewDecoder(in).Decode(&k)
 		return k, err
 	})
-	if err == nil && k.Version != slow.Version {
+	if err == nil && (k.Version != slow.Version || k.Trial != nil && k.Trial.Quantile != slow.P99) {
 		err = fs.ErrNotExist
 	}
 	return k.Trial, err
@@ -34,12 +33,7 @@ func readSlow(trace string) (*slow.Trial, error) {
 
 // keepSlow keeps it beside the trace. A file that dyno could not write is no loss.
 func keepSlow(trace string, t *slow.Trial) {
-	text, err := json.Marshal(keptSlow{slow.Version, t})
-	if err != nil {
-		return
-	}
-	path := filepath.Join(filepath.Dir(trace), slowFile)
-	if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
-		os.Remove(path + ".new")
-	}
+	store.Replace(filepath.Join(filepath.Dir(trace), slowFile), func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(keptSlow{slow.Version, t})
+	})
 }

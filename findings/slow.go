@@ -143,14 +143,14 @@ func (f *Findings) slowTrial(r *dyno.Result, file string, o Options) (*slow.Tria
 	usual := r.Trial.For == dyno.ForTrace && quantile == slow.P99 && len(o.Serves) == 0
 	if usual {
 		if t, err := readSlow(file); err == nil {
-			return t, nil
+			return numbered(t, r), nil
 		}
 	}
 	t, err := f.readTrace(r, file, quantile, o.Serves)
 	if err == nil && usual && o.Keep {
 		keepSlow(file, t)
 	}
-	return t, err
+	return numbered(t, r), err
 }
 
 func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serves []string) (*slow.Trial, error) {
@@ -179,10 +179,14 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 			}
 		}
 	}
-	t := trace.Of(sent, quantile)
+	return trace.Of(sent, quantile), nil
+}
+
+// numbered gives a trial what its result knows.
+func numbered(t *slow.Trial, r *dyno.Result) *slow.Trial {
 	if t != nil {
 		t.N, t.Block = r.Trial.N, r.Trial.Block
 		t.Throttled, _ = r.Values.Get("throttled-frac")
 	}
-	return t, nil
+	return t
 }

@@ -45,7 +45,7 @@ be under way.
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil, thresholdHelp)
 	cmd.Flags().BoolVar(&o.failWorse, "fail-worse", false, "exit with status 99 if a benchmark, or a primary metric of a service, is worse, as dyno bench and dyno run do")
 	cmd.Flags().StringVar(&series, "series", "", "print the samples over time, in this `form`: csv")
-	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http")
+	cmd.Flags().StringSliceVar(&serves, "serves", nil, "in execution traces, count each goroutine of these `function`s (prefixes) as a request, beside those of net/http; see dyno slow")
 	cmd.Flags().StringVar(&requests, "requests", "", "print every kept request, in this `form`: csv")
 	return cmd
 }

@@ -47,7 +47,7 @@ have the lines of goroutines that run, only those on which they wait.`,
 			if err != nil || !(p >= 50 && p < 100) {
 				return flags.Mistakef("--p %s is no percentile to look above (want 50 or more, below 100)", percentile)
 			}
-			if err := o.forFile(cmd, "slow.html"); err != nil {
+			if err := o.forFile(cmd, map[string]string{"html": "slow.html", "pprof": "slow.pb.gz"}[o.form()]); err != nil {
 				return err
 			}
 			f, err := slowIn(cmd, args, setting, findings.Options{Base: against, Serves: serves, SlowerThan: p / 100})
@@ -72,7 +72,7 @@ have the lines of goroutines that run, only those on which they wait.`,
 	fs.StringVar(&percentile, "p", "99", "requests above this `percentile` are slow")
 	fs.StringVar(&setting, "setting", "", "part of the name of the `setting`s to show (default all)")
 	fs.StringVar(&against, "against", "", "the `setting` to compare with (default the baseline)")
-	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC; or in place of all these each region or task of runtime/trace of this type")
+	fs.StringSliceVar(&serves, "serves", nil, "count each goroutine of these `function`s (prefixes) as a request, beside those of net/http and gRPC. Regions or tasks of runtime/trace of this type are the requests, and nothing else")
 	o.flags(fs, "format: text, json, markdown, html or pprof", "text", "json", "markdown", "html", "pprof")
 	return cmd
 }

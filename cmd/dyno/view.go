@@ -41,10 +41,10 @@ func newView() *cobra.Command {
 		Long: `View serves the runs in a directory (default dyno-runs) at an address that it prints,
 until Ctrl-C. It shows a list of runs, each run with its charts and profiles, what it
 predicts of other values of GOGC and GOMEMLIMIT, any two runs compared, and the trend
-of a metric over the runs of one name. DIR may also be one run directory. The address has a secret, which the browser exchanges for a cookie.
-Seeing a page, and stopping or resuming a run, needs the secret or the cookie. Each
-page has a plain address that can be reloaded. Nothing leaves this machine unless
---addr says otherwise.
+of a metric over the runs of one name. DIR may also be one run directory. The address
+has a secret, which the browser exchanges for a cookie. Seeing a page, and stopping or
+resuming a run, needs the secret or the cookie. Each page has a plain address that can
+be reloaded. Nothing leaves this machine unless --addr says otherwise.
 
     dyno view
     dyno view --open ./dyno-runs

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno/eval/internal/program"
@@ -83,7 +85,7 @@ func changes(ctx context.Context, p program.Place, o options) error {
 	if err := revisions(ctx, repo); err != nil {
 		return err
 	}
-	hits, changed, falsely, equal := 0, 0, 0, 0
+	hits, others, changed, falsely, equal := 0, 0, 0, 0, 0
 	for n := range o.runs {
 		for _, st := range studies {
 			if !o.wants(st.service) {
@@ -97,7 +99,7 @@ func changes(ctx context.Context, p program.Place, o options) error {
 				rev := strings.TrimPrefix(m.Setting, "rev=")
 				at := m.Moved.At
 				fmt.Printf("%-6s %-12s p99 %+5.1f%%  %+.2f ms [%+.2f, %+.2f]", st.service, strings.TrimPrefix(rev, st.service+"-"), 100*at.Diff/m.Moved.Base, 1e3*at.Diff, 1e3*at.Lo, 1e3*at.Hi)
-				sure, hit := m.sure(st, rev)
+				sure, hit, other := m.sure(st, rev)
 				fmt.Println(sure)
 				if rev == same {
 					equal++
@@ -110,9 +112,16 @@ func changes(ctx context.Context, p program.Place, o options) error {
 				if hit {
 					hits++
 				}
+				if other {
+					others++
+				}
 			}
 		}
 	}
+	if changed == 0 {
+		return errors.New("nothing was measured: -only has mutex, pool and fanout here")
+	}
+	fmt.Printf("  beside it another line, such as waiting for a P that now has more to do: %d of %d\n", others, changed)
 	goals := program.Goals{W: os.Stdout, Width: 60}
 	goals.Judge(fmt.Sprintf("the line is named in %d of %d", (changed*45+47)/48, changed), fmt.Sprint(hits), hits >= (changed*45+47)/48)
 	goals.Judge("any line is named where nothing changed", fmt.Sprintf("%d of %d", falsely, equal), falsely*20 <= equal)
@@ -134,18 +143,19 @@ type moved struct {
 	} `json:"why-moved"`
 }
 
-// sure are the lines that are named, and whether that which changed is one of them.
-func (m *moved) sure(st study, rev string) (text string, hit bool) {
+// sure are the lines that are named, and whether that which changed is one of them, and another.
+func (m *moved) sure(st study, rev string) (text string, hit, other bool) {
 	for _, x := range m.Moved.Moves {
 		if !x.Sure {
 			continue
 		}
 		text += fmt.Sprintf("  %s %s %+.2f [%+.2f, %+.2f]", x.Part, strings.TrimPrefix(x.Func, "main."), 1e3*x.Change.Diff, 1e3*x.Change.Lo, 1e3*x.Change.Hi)
-		for _, c := range st.changes {
-			hit = hit || rev == st.service+"-"+c.rev && x.Part == c.part && strings.HasPrefix(strings.TrimPrefix(x.Func, "main."), c.site)
-		}
+		is := slices.ContainsFunc(st.changes, func(c change) bool {
+			return rev == st.service+"-"+c.rev && x.Part == c.part && strings.TrimPrefix(x.Func, "main.") == c.site && x.Change.Diff > 0
+		})
+		hit, other = hit || is, other || !is
 	}
-	return text, hit
+	return text, hit, other
 }
 
 // compare runs the revisions of a study side by side.

@@ -3,11 +3,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +39,11 @@ func cost(ctx context.Context, p program.Place, o options) error {
 		plain, traced, files, err := trials(out)
 		if err != nil {
 			return err
+		}
+		for _, f := range files { // what the run kept of them
+			if err := os.Remove(filepath.Join(filepath.Dir(f), "slow.json")); err != nil {
+				return err
+			}
 		}
 		said, took, peak, err := readAgain(ctx, p, out)
 		if err != nil {
@@ -78,13 +83,15 @@ func trials(dir string) (plain, traced map[string][]float64, files []string, err
 	}
 	defer f.Close()
 	plain, traced = map[string][]float64{}, map[string][]float64{}
-	for in := bufio.NewScanner(bufio.NewReader(f)); in.Scan(); {
+	for in := json.NewDecoder(f); ; {
 		var r struct {
 			Trial  int
 			For    string
 			Values map[string]float64
 		}
-		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+		if err := in.Decode(&r); err == io.EOF {
+			break
+		} else if err != nil {
 			return nil, nil, nil, err
 		}
 		to := plain

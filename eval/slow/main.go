@@ -183,27 +183,33 @@ type line struct {
 	Part   string
 	Site   *site
 	Excess struct{ Mean float64 } `json:"excess-sec"`
-	By     []struct {
-		Part string
-		Site *site
-	}
+	By     []culprit
+}
+
+type culprit struct {
+	Part string
+	Site *site
 }
 
 // is reports whether a line is the planted cause.
 func (l *line) is(c planted) bool {
 	fn, by, hasBy := strings.Cut(c.site, "<-")
-	parts := strings.Split(c.part, "|")
-	if l.Part == "preempted" { // which is most of running on a machine that is busy
-		return slices.Contains(parts, "running")
-	}
-	if !slices.Contains(parts, l.Part) {
+	if !slices.Contains(strings.Split(c.part, "|"), l.Part) {
 		return false
 	}
-	if fn != "" && !slices.ContainsFunc(strings.Split(fn, "|"), func(f string) bool { return strings.HasPrefix(l.Site.String(), f) }) {
+	begins := func(s *site, names string) bool {
+		return slices.ContainsFunc(strings.Split(names, "|"), func(f string) bool { return strings.HasPrefix(s.String(), f) })
+	}
+	if fn != "" && !begins(l.Site, fn) {
 		return false
 	}
-	return !hasBy || len(l.By) > 0 && (l.By[0].Part == "preempted" || slices.ContainsFunc(strings.Split(by, "|"), func(f string) bool { return strings.HasPrefix(l.By[0].Site.String(), f) }))
+	i := slices.IndexFunc(l.By, func(b culprit) bool { return b.Part != preempted })
+	return !hasBy || i >= 0 && begins(l.By[i].Site, by)
 }
+
+// preempted is time in which the kernel kept a thread off the CPU, on a machine that is busy. The planted cause is looked
+// for in the rest.
+const preempted = "preempted"
 
 // one measures one service, in one launch.
 func one(ctx context.Context, p program.Place, o options, c planted) (r found, err error) {
@@ -242,7 +248,7 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 		return r, fmt.Errorf("dyno says nothing of slow requests")
 	}
 	w := s.Settings[0].Why
-	top := w.Lines[0]
+	top := w.Lines[max(0, slices.IndexFunc(w.Lines, func(l line) bool { return l.Part != preempted }))]
 	r.right = top.is(c)
 	r.said = fmt.Sprintf("%.0f%% %s %s", 100*top.Excess.Mean/w.Excess.Mean, top.Part, top.Site)
 	if len(top.By) > 0 {

@@ -265,7 +265,7 @@ func (l *logFile) close() error {
 	return errors.Join(errs...)
 }
 
-// ProbeNamed returns the probe with a name of dyno.ProbeNames, or that of trials ForProfile and
+// ProbeNamed returns the probe with a name of dyno.ProbeNames, or those of trials ForProfile and
 // ForTrace.
 func ProbeNamed(name string) (probe.Probe, bool) {
 	p, ok := map[string]probe.Probe{

@@ -10,7 +10,7 @@ import (
 // trust is the order in which probes are believed about the same metric: the runtime
 // is exact, gctrace rounds, the kernel knows no collections, and what a service
 // publishes comes late.
-var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace}
+var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace, "preempted"}
 
 // fewCycles is the number below which the window's ends matter too much.
 const fewCycles = 3

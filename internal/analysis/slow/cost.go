@@ -1,7 +1,6 @@
 package slow
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -152,18 +151,13 @@ func (t *Trace) idle() calm {
 	for _, free := range t.free {
 		all = append(all, free...)
 	}
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
 	c := calm{sum: []int64{0}}
 	add := func(begin, end int64) {
 		if end > begin {
 			c.spans, c.sum = append(c.spans, span{begin, end}), append(c.sum, c.sum[len(c.sum)-1]+end-begin)
 		}
 	}
-	for i := 0; i < len(all); {
-		s := all[i]
-		for i++; i < len(all) && all[i].begin <= s.end; i++ {
-			s.end = max(s.end, all[i].end)
-		}
+	for _, s := range union(all) {
 		overlap(t.stops, s.begin, s.end, func(k int) {
 			add(s.begin, t.stops[k].begin)
 			s.begin = t.stops[k].end

@@ -142,7 +142,10 @@ func (t *Trace) written(writer int32, ended int64) (at int64, ok bool) {
 	life := t.goroutines[writer].life
 	for i := sort.Search(len(life), func(i int) bool { return life[i].end > ended }); i < len(life) && !life[i].part.Waits(); i++ {
 		if s := &life[i]; s.part == exectrace.Syscall && t.stacks[s.stack].writes {
-			return s.end, true
+			for i+1 < len(life) && life[i+1].goesOn { // the kernel took the CPU away meanwhile
+				i++
+			}
+			return life[i].end, true
 		}
 	}
 	return 0, false

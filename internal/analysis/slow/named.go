@@ -24,7 +24,7 @@ func (w *reader) region(e *trace.Event) {
 	if !slices.Contains(w.prefixes, at.kind) {
 		return
 	}
-	w.seen()
+	w.kind(at.kind)
 	r := w.regions[at]
 	switch {
 	case e.Kind() == trace.EventRegionBegin && r == nil:
@@ -36,7 +36,8 @@ func (w *reader) region(e *trace.Event) {
 		r.depth--
 	default:
 		delete(w.regions, at)
-		w.work(at.goroutine, r.began)
+		k := w.kind(at.kind)
+		k.regions = append(k.regions, w.work(at.goroutine, r.began))
 	}
 }
 
@@ -47,11 +48,12 @@ func (w *reader) task(e *trace.Event) {
 	if !slices.Contains(w.prefixes, t.Type) {
 		return
 	}
-	w.seen()
+	k := w.kind(t.Type)
+	k.isTask = true
 	if e.Kind() == trace.EventTaskBegin {
 		w.tasks[t.ID] = task{e.Goroutine(), w.now}
 	} else if by, ok := w.tasks[t.ID]; ok && by.goroutine == e.Goroutine() {
-		w.work(by.goroutine, by.began)
+		k.tasks = append(k.tasks, w.work(by.goroutine, by.began))
 	}
 }
 
@@ -60,15 +62,36 @@ type task struct {
 	began     int64
 }
 
-// seen says that there are regions or tasks, so that nothing else is a request.
-func (w *reader) seen() {
-	if w.named == nil {
-		w.named = []served{}
-	}
+// A kind is a type that is asked for. A task often has a region of its own type in it, which is the same work.
+type kind struct {
+	isTask         bool
+	tasks, regions []served
 }
 
-// work notes a request that a goroutine ended now.
-func (w *reader) work(id trace.GoID, began int64) {
+func (w *reader) kind(name string) *kind {
+	k := w.kinds[name]
+	if k == nil {
+		k = &kind{}
+		w.kinds[name] = k
+	}
+	return k
+}
+
+// work is a request that a goroutine ended now.
+func (w *reader) work(id trace.GoID, began int64) served {
 	n, _ := w.goroutine(id)
-	w.named = append(w.named, served{goroutine: n, woken: began, wrote: w.now, done: w.now, handler: true})
+	return served{goroutine: n, woken: began, wrote: w.now, done: w.now, handler: true}
+}
+
+// requests are the regions and tasks in the order of their begins; nil if none was ever begun.
+func (w *reader) requests() (all []served) {
+	for _, k := range w.kinds {
+		if all = append([]served{}, all...); k.isTask {
+			all = append(all, k.tasks...)
+		} else {
+			all = append(all, k.regions...)
+		}
+	}
+	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	return all
 }

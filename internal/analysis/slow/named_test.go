@@ -26,7 +26,7 @@ func TestNamed(t *testing.T) {
 			ctx, task := trace.NewTask(context.Background(), "task")
 			trace.WithRegion(ctx, "job", func() {
 				trace.WithRegion(ctx, "job", func() { <-queue }) // within itself
-				trace.WithRegion(ctx, "else", func() {})
+				trace.WithRegion(ctx, "task", func() {})         // a part of the task
 			})
 			task.End()
 		}

@@ -13,13 +13,15 @@ import (
 )
 
 // Preempt takes from what goroutines did on a CPU the time in which the kernel kept their threads off it: that becomes the
-// part [exectrace.Preempted]. r has a line of JSON for each stretch, as [kernel.Preempted] of internal/probe writes them.
-// After an error, or if none is of a thread of the trace, it is not known when the kernel did so.
+// part [exectrace.Preempted]. r has a line of JSON for each stretch after one with the number of all switches that were seen,
+// as [kernel.Preempted] of internal/probe writes them. After an error, without any switch, or if no stretch is of a thread of
+// the trace, it is not known when the kernel did so.
 func (t *Trace) Preempt(r io.Reader) error {
 	byThread := map[int32][]span{}
 	in := json.NewDecoder(r)
-	var err error
-	for {
+	var head struct{ Switches int }
+	err := in.Decode(&head)
+	for err == nil {
 		var p struct {
 			Thread   int32 `json:"tid"`
 			From, To int64
@@ -31,8 +33,8 @@ func (t *Trace) Preempt(r io.Reader) error {
 			byThread[p.Thread] = append(byThread[p.Thread], span{p.From, p.To})
 		}
 	}
-	for _, of := range byThread {
-		slices.SortFunc(of, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	for thread, of := range byThread {
+		byThread[thread] = union(of)
 	}
 	ours := len(byThread) == 0
 	for _, g := range t.goroutines {
@@ -51,8 +53,21 @@ func (t *Trace) Preempt(r io.Reader) error {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	t.Preempted = err == nil && ours
+	t.Preempted = err == nil && ours && head.Switches > 0
 	return err
+}
+
+// union are spans in order, those that touch as one.
+func union(spans []span) (out []span) {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.begin <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // onCPU reports whether a part is one that a thread can be preempted in. In a system call it may sleep, but then it is not
@@ -79,7 +94,7 @@ func (g *goroutine) preempt(byThread map[int32][]span) (ours bool) {
 					s.goesOn = true
 				}
 				away := s
-				away.part, away.end = exectrace.Preempted, min(off.end, s.end)
+				away.part, away.stack, away.end = exectrace.Preempted, 0, min(off.end, s.end)
 				life = append(life, away)
 				s.goesOn = true
 				begin = away.end

@@ -73,9 +73,10 @@ func (t *Trace) connection(all []served, n int32, g *goroutine) []served {
 	for i := range g.life {
 		s := &g.life[i]
 		switch k := &t.stacks[s.stack]; {
-		case s.goesOn && s.part == exectrace.Syscall && k.serves && k.writes:
-			r.done = s.end
-		case s.goesOn || s.part == exectrace.Preempted:
+		case s.goesOn: // with a read or a write, while the kernel took the CPU away
+			if s.part == exectrace.Syscall && k.serves && k.writes {
+				r.done = s.end
+			}
 		case s.idle, s.part == exectrace.Syscall && k.awaits && k.reads && r.done != 0:
 			if r.woken != 0 && r.done != 0 {
 				all = append(all, r)

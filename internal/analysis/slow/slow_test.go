@@ -233,12 +233,28 @@ func TestSamples(t *testing.T) {
 
 // A file that ends too early, or has threads of another process, does not tell when the kernel kept threads off the CPU.
 func TestPreemptUnknown(t *testing.T) {
-	for text, want := range map[string]bool{"": true, `{"tid":7,"from":1,"to":2}`: true, `{"tid":7,"from":1,"to":2} {"tid":7,"fr`: false, `{"tid":8,"from":1,"to":2}`: false} {
+	for text, want := range map[string]bool{
+		`{"switches":5}`: true, `{"switches":5} {"tid":7,"from":1,"to":2}`: true,
+		"": false, `{"switches":0}`: false, `{"switches":5} {"tid":7,"from":1,"to":2} {"tid":7,"fr`: false, `{"switches":5} {"tid":8,"from":1,"to":2}`: false,
+	} {
 		w := newWorld()
 		w.does(w.goroutine(0), 10, exectrace.Running, "handle").thread = 7
 		if w.Preempt(strings.NewReader(text)); w.Preempted != want {
 			t.Errorf("%q: known %v, want %v", text, w.Preempted, want)
 		}
+	}
+}
+
+// Stretches of a thread that overlap, as dyno never writes them, are one.
+func TestPreemptOverlap(t *testing.T) {
+	w := newWorld()
+	g := w.goroutine(0)
+	for end := range 100 {
+		w.does(g, float64(end+1), exectrace.Running, "handle").thread = 7
+	}
+	w.Preempt(strings.NewReader(`{"switches":5}` + strings.Repeat(`{"tid":7,"from":0,"to":9000000000000000000}`, 1000)))
+	if c := w.spent(g, 0, 100); len(w.goroutines[g].life) > 200 || !near(c.total(exectrace.Preempted, "", 0, ""), 100) {
+		t.Errorf("%d stretches: %v", len(w.goroutines[g].life), c)
 	}
 }
 
@@ -422,7 +438,7 @@ func TestPreempt(t *testing.T) {
 	w.running[1], w.held = nil, map[trace.ProcID][]hold{1: {{span{0, 2e6}, 10}, {span{2e6, 10e6}, 11}}} // with the scheduler
 	late := w.goroutine(0)
 	w.does(late, 4, exectrace.Runnable, "")
-	err := w.Preempt(strings.NewReader(`{"tid":7,"from":2000000,"to":5000000}
+	err := w.Preempt(strings.NewReader(`{"switches":9} {"tid":7,"from":2000000,"to":5000000}
 		{"tid":8,"from":9000000,"to":13000000} {"tid":8,"from":15000000,"to":16000000} {"tid":9,"from":0,"to":30000000}
 		{"tid":7,"from":9000000,"to":12000000} {"tid":10,"from":1000000,"to":3000000}`))
 	if err != nil || !w.Preempted {

@@ -96,7 +96,9 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 		return
 	}
 	if strings.Contains(f.Func, "._Cfunc_") { // C code, in a file that cgo made
-		k.call = f.Func
+		if k.own == 0 {
+			k.call = f.Func
+		}
 		return
 	}
 	pkg := own.Package(f.Func)

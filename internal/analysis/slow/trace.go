@@ -125,6 +125,7 @@ type reader struct {
 	since   map[trace.ProcID]int64 // when a P became free
 	regions map[inGoroutine]*region
 	tasks   map[trace.TaskID]task
+	kinds   map[string]*kind
 	stopped int64 // when the world was; 0: it was not
 }
 
@@ -141,7 +142,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 		stacks: make([]stack, 1), sites: make([]Site, 1),
 		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{}, held: map[trace.ProcID][]hold{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]task{}, since: map[trace.ProcID]int64{}}
+	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]task{}, kinds: map[string]*kind{}, since: map[trace.ProcID]int64{}}
 	for read := 0; ; read++ {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {
@@ -164,6 +165,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	for n, g := range t.goroutines {
 		w.pass(int32(n), g)
 	}
+	t.named = w.requests()
 	for p := range w.since {
 		w.freed(p)
 	}

@@ -182,16 +182,17 @@ type Change struct {
 	Preempted bool // it is known when the kernel kept threads off the CPU; else that is running
 }
 
-// Mixed reports whether sure moves go both ways, by much more than is left of them: then other requests are near the
+// Mixed reports whether sure moves go both ways, each way by more than is left of them: then other requests are near the
 // percentile than before, and what they do is no cause.
 func (c *Change) Mixed() bool {
-	sum := 0.0
+	up, down := 0.0, 0.0
 	for _, m := range c.Moves {
 		if m.Sure {
-			sum += math.Abs(m.Shift.Diff)
+			up += max(m.Shift.Diff, 0)
+			down += max(-m.Shift.Diff, 0)
 		}
 	}
-	return sum > 2*math.Abs(c.Near)
+	return min(up, down) > math.Abs(c.Near)
 }
 
 // A Move is what changed in one function.

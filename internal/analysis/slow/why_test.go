@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
+	"github.com/dynolab/dyno/internal/stats"
 )
 
 // trials of a setting whose requests near p99 spend so much on each part, with noise.
@@ -64,6 +65,19 @@ func TestCompareRunning(t *testing.T) {
 		i := slices.IndexFunc(moves, func(m Move) bool { return m.Part == exectrace.Running })
 		if i < 0 || !moves[i].Sure || moves[i].Func != x.want || x.want != "" && moves[i].Site.Line != 3 {
 			t.Errorf("samples %v and then %v: %+v, want it in %q", x.base, x.other, moves, x.want)
+		}
+	}
+}
+
+// Parts that go both ways are of other requests, unless little of one way is left against the change.
+func TestMixed(t *testing.T) {
+	move := func(ms float64, sure bool) Move { return Move{Shift: stats.Shift{Diff: ms / 1e3}, Sure: sure} }
+	for want, c := range map[bool]*Change{
+		true:  {Near: 0.002, Moves: []Move{move(30, true), move(-28, true)}},
+		false: {Near: 0.0004, Moves: []Move{move(1, true), move(-0.3, false), move(-0.3, false)}},
+	} {
+		if c.Mixed() != want {
+			t.Errorf("%+v: mixed %v", c, c.Mixed())
 		}
 	}
 }

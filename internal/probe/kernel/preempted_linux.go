@@ -24,13 +24,15 @@ import (
 )
 
 // Preempted writes down when the kernel took the CPU from threads of the subject that could have gone on: a line of
-// JSON for each stretch, in preempted.jsonl. It needs perf_event_open(2), which /proc/sys/kernel/perf_event_paranoid
-// allows for one's own processes up to 2, and Linux 4.17. Where it is not allowed, there is no file, and no error.
+// JSON for each stretch, in preempted.jsonl, after one with the number of all switches. It needs perf_event_open(2), which
+// /proc/sys/kernel/perf_event_paranoid allows for one's own processes up to 2, and Linux 4.17. Where it is not allowed, and
+// where the threads on all their CPUs would take more than 2,048 descriptors, there is no file, and no error.
 type Preempted struct{}
 
 const (
 	preemptedFile = "preempted.jsonl"
 	drainEvery    = 20 * time.Millisecond
+	afterTrace    = time.Second
 	ringPages     = 64   // of each CPU, a power of two
 	mostEvents    = 2048 // threads times CPUs: each has a descriptor
 )
@@ -54,6 +56,17 @@ func (Preempted) Watch(ctx context.Context, t probe.Target) (r probe.Reading, er
 		return r, err
 	}
 	t.Begin()
+	s.follow(ctx, t.Length+afterTrace)
+	err = errors.Join(s.write(f), f.Close())
+	s.close()
+	<-ctx.Done()
+	return r, err
+}
+
+// follow reads the rings until the trace has surely ended, or the window.
+func (s *switches) follow(ctx context.Context, length time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -64,13 +77,13 @@ func (Preempted) Watch(ctx context.Context, t probe.Target) (r probe.Reading, er
 		s.drain(Clock(time.Now()) - late)
 	}
 	s.drain(math.MaxInt64)
-	return r, errors.Join(s.write(f), f.Close())
 }
 
 // switches are what the kernel says of the threads of a process.
 type switches struct {
 	fds   []int
 	rings [][]byte // one for each CPU
+	count int      // of records
 	seen  []change // and not yet joined
 	left  map[int32]int64
 	found []Preemption
@@ -173,6 +186,7 @@ func (s *switches) close() {
 	for _, fd := range s.fds {
 		unix.Close(fd)
 	}
+	s.rings, s.fds = nil, nil
 }
 
 // The parts of a record that is read (Linux, include/uapi/linux/perf_event.h): a header of 8 bytes, and what sample_type
@@ -193,6 +207,7 @@ const late = int64(time.Millisecond)
 // drain reads what the rings have, and joins what is older than a moment: a thread that leaves one CPU comes back on
 // another, whose ring may be read first.
 func (s *switches) drain(until int64) {
+	lost := false
 	for _, ring := range s.rings {
 		page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&ring[0]))
 		data := ring[os.Getpagesize():]
@@ -204,10 +219,10 @@ func (s *switches) drain(until int64) {
 			}
 			misc, size := binary.NativeEndian.Uint16(b[4:]), binary.NativeEndian.Uint16(b[6:])
 			switch binary.NativeEndian.Uint32(b[:]) {
-			case recordLost: // one may have been that a thread came back
-				clear(s.left)
-				s.seen = s.seen[:0]
+			case recordLost:
+				lost = true
 			case recordSwitch:
+				s.count++
 				s.seen = append(s.seen, change{
 					int64(binary.NativeEndian.Uint64(b[timeAt:])), int32(binary.NativeEndian.Uint32(b[threadAt:])), misc & (leaving | preempted),
 				})
@@ -215,6 +230,10 @@ func (s *switches) drain(until int64) {
 			tail += uint64(size)
 		}
 		atomic.StoreUint64(&page.Data_tail, tail)
+	}
+	if lost { // that a thread came back, maybe
+		clear(s.left)
+		s.seen = s.seen[:0]
 	}
 	slices.SortStableFunc(s.seen, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	n := 0
@@ -234,6 +253,7 @@ func (s *switches) drain(until int64) {
 
 func (s *switches) write(w io.Writer) error {
 	buf := bufio.NewWriter(w)
+	fmt.Fprintf(buf, "{\"switches\":%d}\n", s.count)
 	out := json.NewEncoder(buf)
 	for i := range s.found {
 		if err := out.Encode(&s.found[i]); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Two threads that want the same CPU are kept from it by turns. They began after dyno asked.
+// Two threads that want the same CPU are kept from it by turns. The process started them after dyno asked.
 func TestPreempted(t *testing.T) {
+	before, _ := os.ReadDir("/proc/self/task")
 	s, err := openSwitches(os.Getpid())
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS) {
 		t.Skip("this machine does not allow perf_event_open: ", err)
@@ -32,18 +34,32 @@ func TestPreempted(t *testing.T) {
 		}
 	}
 	var over atomic.Bool
+	rest := make(chan struct{})
+	defer close(rest)
 	defer over.Store(true)
 	threads := make(chan int32)
-	for range 2 {
-		go func() {
-			runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
-			unix.SchedSetaffinity(0, &one)
-			threads <- int32(unix.Gettid())
-			for !over.Load() {
-			}
-		}()
+	spin := func() {
+		runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
+		tid := unix.Gettid()
+		if slices.ContainsFunc(before, func(e os.DirEntry) bool { return e.Name() == strconv.Itoa(tid) }) {
+			threads <- 0
+			<-rest // so that the next goroutine has another
+			return
+		}
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			t.Error(err)
+		}
+		threads <- int32(tid)
+		for !over.Load() {
+		}
 	}
-	both := []int32{<-threads, <-threads}
+	var both []int32
+	for len(both) < 2 {
+		go spin()
+		if tid := <-threads; tid != 0 {
+			both = append(both, tid)
+		}
+	}
 	began := Clock(time.Now())
 	of := map[int32]int{}
 	for deadline := time.Now().Add(time.Minute); of[both[0]] < 3 || of[both[1]] < 3; {

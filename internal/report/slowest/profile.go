@@ -35,7 +35,11 @@ func Profile(w io.Writer, settings []compare.Setting, name func(int) string) err
 				rest -= by.Excess
 				text := words.Behind(by.Culprit)
 				if by.Site.Func != "" {
-					text = "another goroutine was " + words.Spent(by.Part, slow.Site{})
+					who := "another goroutine"
+					if by.Other {
+						who = "another request"
+					}
+					text = who + " was " + words.Spent(by.Part, slow.Site{})
 				}
 				b.add(by.Excess, append(b.at(text, by.Site), stack...))
 			}

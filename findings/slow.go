@@ -179,6 +179,8 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 			}
 		}
 	}
+	throttled, _ := r.Values.Get("throttled-frac")
+	trace.Limited = throttled > 0
 	return trace.Of(sent, quantile), nil
 }
 

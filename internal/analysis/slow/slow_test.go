@@ -258,6 +258,33 @@ func TestPreemptOverlap(t *testing.T) {
 	}
 }
 
+// While a P is free the kernel wakes the service late, unless its CPU limit was used up: then that is the service's.
+func TestWaking(t *testing.T) {
+	for _, limited := range []bool{false, true} {
+		w := newWorld()
+		w.Limited = limited
+		g := w.goroutine(0)
+		w.does(g, 5, exectrace.Network, "")
+		w.goroutines[g].life[0].idle = true
+		w.does(g, 6, exectrace.Running, "")
+		w.free[0] = []span{{0, 5e6}}
+		all := []served{{goroutine: g, woken: 5e6, wrote: 6e6, done: 6e6, handler: true}}
+		ones := w.known([]Request{{Sent: 1e6, Done: 7e6}}, all)
+		if len(ones) != 1 {
+			t.Fatal(ones)
+		}
+		waited := 0.0
+		for k, s := range w.group(ones, true).Cost {
+			if k.Part == Arriving && k.By.Idle {
+				waited += s * 1e3
+			}
+		}
+		if took := float64(ones[0].took()) / 1e6; limited && (took != 5 || !near(waited, 4)) || !limited && (took != 1 || waited != 0) {
+			t.Errorf("limited %v: %v ms, of them %v before it woke", limited, took, waited)
+		}
+	}
+}
+
 // The answer of gRPC counts to the end of the write that follows its handler, by the server's goroutine of the
 // connection: not by that of a client in the same program, which handlers wake, too.
 func TestWriters(t *testing.T) {

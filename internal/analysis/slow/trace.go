@@ -25,6 +25,7 @@ type Trace struct {
 	Begin, End int64 // ns of the trace's clock; on Linux that is CLOCK_MONOTONIC
 	Cut        bool  // it was longer than MostEvents
 	Preempted  bool  // it is known when the kernel did not let threads run
+	Limited    bool  // a CPU limit was used up: while it is, threads wake late, and Ps seem to be free
 
 	goroutines []*goroutine
 	stacks     []stack // the first stands for no stack

@@ -24,7 +24,7 @@ type Trial struct {
 	Matched   bool          // each was held against the client's; else times are the service's alone
 
 	// By the time that a request took in the service: from when it was sent to the end of its answer's last
-	// write, less the time in which the kernel had not woken the service though a P was free. Where the client's
+	// write, less the time in which the kernel had not woken the service though a P was free and no CPU limit used up. Where the client's
 	// requests are not known, it is from when its goroutine woke.
 	Typical, Slow, Band Group
 	At                  float64 // the quantile, in seconds
@@ -151,7 +151,9 @@ func (t *Trace) known(sent []Request, all []served) (ones []one) {
 		}
 		s, q := all[n], sent[i]
 		o := one{served: s, Request: q, from: q.Sent, to: max(q.Sent, min(s.done, q.Done))}
-		o.waking = idle.in(o.busy(), o.arrived())
+		if !t.Limited { // else it is the service's own
+			o.waking = idle.in(o.busy(), o.arrived())
+		}
 		ones = append(ones, o)
 	}
 	return ones
@@ -193,7 +195,7 @@ func (t *Trace) group(ones []one, matched bool) Group {
 		if matched {
 			t.spend(&c, o.goroutine, o.from, o.busy())
 			t.behind(o.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
-				if !by.Idle {
+				if t.Limited || !by.Idle {
 					c.cost.add(Key{Part: Arriving, By: by}, ns)
 				}
 			})

@@ -131,7 +131,7 @@ func SlowNotes(w *slow.Why) []string {
 		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
 	}
 	if throttled > 0 {
-		notes = append(notes, fmt.Sprintf("The CPU limit was used up in %.0f %% of its periods: a service that slept then woke late.", 100*throttled))
+		notes = append(notes, fmt.Sprintf("The CPU limit was used up in %.0f %% of its periods: a service that slept then woke late, which seems to be the kernel's doing here.", 100*throttled))
 	}
 	seen := map[slow.Part]bool{}
 	for _, l := range MainLines(w) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,13 +86,18 @@ func TestCollect(t *testing.T) {
 	if len(pids) != 4 { // two supervisors, sh, sleep
 		t.Errorf("processes %v", pids)
 	}
+	sleeps := func(pid int) bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return string(name) == "sleep\n"
+	}
+	await(t, "the shell has become sleep", func() bool { return slices.ContainsFunc(pids, sleeps) })
 	sleeper := 0
 	all := append([]int{cmd.Process.Pid}, pids...)
 	for _, pid := range all {
 		unix.Kill(pid, unix.SIGSTOP) // or one of them cleans up when another is dead
 	}
 	for _, pid := range all {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "sleep\n" {
+		if sleeps(pid) {
 			sleeper = pid // whom the kernel would not kill with the others, if it were in another group
 			unix.Kill(pid, unix.SIGCONT)
 			continue

@@ -149,7 +149,12 @@ type matcher struct {
 	all     []served
 	clients map[int][]int32 // requests of those that have no goroutine yet
 	of      []int32
+	looked  int // at pairs
 }
+
+// mostLooked bounds the time of a search, to some seconds. Where hundreds of clients always wait for an answer, each
+// contains nearly all of every goroutine's: then those that are left are not known.
+const mostLooked = 50_000_000
 
 // A candidate is a client whose requests contain some of a goroutine's.
 type candidate struct {
@@ -164,6 +169,9 @@ func (m *matcher) candidates(mine []int32) []candidate {
 		left = append(left, candidate{client: c})
 	}
 	for i, n := range mine {
+		if m.looked += len(left); m.looked > mostLooked {
+			return nil
+		}
 		for k := range left {
 			if r := m.contains(m.clients[left[k].client], n); r != none {
 				left[k].votes++

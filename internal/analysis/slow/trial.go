@@ -80,8 +80,8 @@ type Client struct {
 // typical are the requests between these quantiles.
 const typicalFrom, typicalTo = 0.4, 0.6
 
-// mostTypical is of how many requests the typical costs are at most: a uniform part of them.
-const mostTypical = 2000
+// mostEach is of how many requests a group's costs are at most: a uniform part of them.
+const mostEach = 1000
 
 // leastSlow is how many requests of all traces together have to be slower than the quantile.
 const leastSlow = 5
@@ -132,12 +132,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	r.Slow = t.group(part(quantile, 1), r.Matched)
 	half := math.Min((1-quantile)/2, 0.025)
 	r.Band = t.group(part(quantile-half, quantile+half), r.Matched)
-	typical := part(typicalFrom, typicalTo)
-	step := max(1, (len(typical)+mostTypical-1)/mostTypical)
-	for i := range len(typical) / step {
-		typical[i] = typical[i*step]
-	}
-	r.Typical = t.group(typical[:len(typical)/step], r.Matched)
+	r.Typical = t.group(part(typicalFrom, typicalTo), r.Matched)
 	return r
 }
 
@@ -187,9 +182,10 @@ func found(sent []Request, all []served) []int32 {
 // group sums up requests.
 func (t *Trace) group(ones []one, matched bool) Group {
 	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Samples: map[Site]int{}}
-	n := float64(len(ones))
+	step := max(1, (len(ones)+mostEach-1)/mostEach)
+	n := float64((len(ones) + step - 1) / step)
 	squares := map[Key]float64{}
-	for i := range ones {
+	for i := 0; i < len(ones); i += step {
 		o := &ones[i]
 		c := tally{cost{}, g.Samples}
 		if matched {

@@ -161,7 +161,7 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 		return nil, err
 	}
 	if path := f.Dir.TrialFile(r.Trial.N, "preempted.jsonl"); r.Trial.For == dyno.ForTrace {
-		reading(path, func(in io.Reader) (struct{}, error) { // what dyno could not finish writing counts as far as it goes
+		reading(path, func(in io.Reader) (struct{}, error) { // after an error it is not known
 			return struct{}{}, trace.Preempt(in)
 		})
 	}

@@ -77,8 +77,8 @@ have the lines of goroutines that run, only those on which they wait.`,
 	return cmd
 }
 
-// slowIn reads trace files, or one run directory. Of a directory it keeps the baseline and the settings whose names
-// contain setting.
+// slowIn reads trace files, or one run directory. setting is a part of the names of the settings to keep; the baseline
+// stays.
 func slowIn(cmd *cobra.Command, args []string, setting string, o findings.Options) (*findings.Findings, error) {
 	switch info, err := os.Stat(args[0]); {
 	case err != nil:

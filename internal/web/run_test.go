@@ -246,7 +246,7 @@ func TestNothingGoesOn(t *testing.T) {
 	})
 }
 
-// A run of a service has the page of dyno predict, or the reason why there is none.
+// The page shows what dyno predict says of a run, or why it says nothing.
 func TestPredicted(t *testing.T) {
 	s := site(t, "../../findings/testdata/runs/2bb5b5f")
 	want(t, get(t, s, "/runs/vary/predicted"), http.StatusOK, "vary, predicted from 6 trials of GOGC=100 and GOGC=50", "<svg")

@@ -18,7 +18,7 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue, over := make(chan int), make(chan struct{})
-	_, given := trace.NewTask(context.Background(), "task") // another goroutine ends it: it is none of either
+	_, given := trace.NewTask(context.Background(), "task") // another goroutine ends it, so it does not count
 	go func() {
 		defer close(over)
 		defer given.End()

@@ -20,7 +20,7 @@ func ofBand(t *Trial) *Group    { return &t.Band }
 
 // shares divide running over lines as the samples of all trials are; one without a line has all if they are too few.
 func shares(ts []*Trial, of func(*Trial) *Group) map[Site]float64 {
-	s := samplesOf(ts, of)
+	s := samplesOf(ts, of, true)
 	if s.n < fewSamples {
 		return map[Site]float64{{}: 1}
 	}
@@ -35,12 +35,13 @@ func shares(ts []*Trial, of func(*Trial) *Group) map[Site]float64 {
 // how much of the change it is, in seconds. Where samples near the percentile are few, and typical requests changed by half
 // as much or more, theirs say it. It has no line if samples do not tell.
 func ranMore(a, b []*Trial) (line Site, in float64) {
-	base, other := samplesOf(a, ofBand), samplesOf(b, ofBand)
+	known := known(a, b)
+	base, other := samplesOf(a, ofBand, known), samplesOf(b, ofBand, known)
 	whole := other.mean - base.mean
 	if line, in = moreIn(base, other, whole); line.Func != "" || base.n+other.n >= enoughNear {
 		return line, atMost(in, whole)
 	}
-	base, other = samplesOf(a, ofTypical), samplesOf(b, ofTypical)
+	base, other = samplesOf(a, ofTypical, known), samplesOf(b, ofTypical, known)
 	if (other.mean-base.mean)*whole < ranShare*whole*whole {
 		return Site{}, 0
 	}
@@ -80,11 +81,15 @@ type sampled struct {
 	bySite map[Site]int
 }
 
-func samplesOf(ts []*Trial, of func(*Trial) *Group) sampled {
+func samplesOf(ts []*Trial, of func(*Trial) *Group, known bool) sampled {
 	s := sampled{byFunc: map[string]int{}, bySite: map[Site]int{}}
 	for _, t := range ts {
 		g := of(t)
-		s.mean += g.Cost[bare] / float64(len(ts))
+		g.each(known, func(k Key, mean, _ float64) {
+			if k == bare {
+				s.mean += mean / float64(len(ts))
+			}
+		})
 		for site, n := range g.Samples {
 			s.n += n
 			s.byFunc[site.Func] += n

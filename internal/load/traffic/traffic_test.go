@@ -233,9 +233,6 @@ func TestGrowingLog(t *testing.T) {
 
 // A million equal requests take some 30 bytes each.
 func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no more for the race detector to see")
-	}
 	const n = 500_000
 	var log bytes.Buffer
 	for i := range n {

@@ -1,3 +1,5 @@
+//go:build machine && linux
+
 package kernel
 
 import (
@@ -14,7 +16,7 @@ import (
 )
 
 // Two threads that want the same CPU are kept from it by turns. The process started them after dyno asked.
-func TestPreempted(t *testing.T) {
+func TestMachinePreempted(t *testing.T) {
 	before, _ := os.ReadDir("/proc/self/task")
 	s, err := openSwitches(os.Getpid())
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS) {

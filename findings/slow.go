@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
+	"sync"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -124,6 +126,7 @@ func because(s *compare.Setting, moved *slow.Change) {
 func Traces(files []string, o Options) (*Findings, error) {
 	quantile := cmp.Or(o.SlowerThan, slow.P99)
 	var trials []*slow.Trial
+	defer oneTrace()()
 	for n, file := range files {
 		trace, err := reading(file, func(r io.Reader) (*slow.Trace, error) { return slow.Read(r, o.Serves...) })
 		if err != nil {
@@ -154,9 +157,8 @@ func (f *Findings) slowTrial(r *dyno.Result, file string, o Options) (*slow.Tria
 }
 
 func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serves []string) (*slow.Trial, error) {
-	trace, err := reading(file, func(trace io.Reader) (*slow.Trace, error) {
-		return slow.Read(trace, serves...)
-	})
+	defer oneTrace()()
+	trace, err := reading(file, func(trace io.Reader) (*slow.Trace, error) { return slow.Read(trace, serves...) })
 	if err != nil {
 		return nil, err
 	}
@@ -182,6 +184,23 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 	throttled, _ := r.Values.Get("throttled-frac")
 	trace.Limited = throttled > 0
 	return trace.Of(sent, quantile), nil
+}
+
+var traceLock sync.Mutex
+
+// traceMemory is what the garbage collector keeps memory to while a trace is read, where it can: without it, the memory is
+// twice what the largest traces need.
+const traceMemory = 400 << 20
+
+// oneTrace begins to read a trace, and returns what ends that: there is one at a time.
+func oneTrace() (end func()) {
+	traceLock.Lock()
+	before := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(before, traceMemory))
+	return func() {
+		debug.SetMemoryLimit(before)
+		traceLock.Unlock()
+	}
 }
 
 // numbered gives a trial what its result knows.

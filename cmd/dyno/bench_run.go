@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -32,7 +33,7 @@ func benchInto(cmd *cobra.Command, e *dyno.Experiment, o *benchFlags) error {
 		err = campaign.FillCache(o.cache, dir)
 	}
 	err = o.out.conclude(cmd, c, dir, err)
-	if !reported(err) && !errors.Is(err, errInterrupted) {
+	if !reported(err) && !errors.Is(err, interrupt.Err) {
 		return err
 	}
 	sayWhere(cmd, dir.Path, "")

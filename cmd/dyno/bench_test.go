@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/cmd/dyno/plans"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -92,7 +93,7 @@ func (f *fakeBench) run(ctx context.Context, b *gobench.Bencher, e *dyno.Experim
 		}
 		b.Watch(gobench.Step{Phase: "block", Block: block, Benchmarks: left})
 		if block-1 == f.after && f.cancel != nil {
-			f.cancel(errInterrupted)
+			f.cancel(interrupt.Err)
 			return context.Cause(ctx)
 		}
 		for i, s := range e.Levels() {

@@ -210,3 +210,25 @@ func TestFinished(t *testing.T) {
 	}
 	s.nothingIsLeft()
 }
+
+// The first signal ends a command that only reads.
+func TestInterruptReading(t *testing.T) {
+	cmd := exec.Command("dyno", "gc", "-")
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	if _, err := stdin.Write(bytes.Repeat([]byte("a log\n"), 100_000)); err != nil { // more than a pipe holds, so it is being read
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("%v", cmd.ProcessState)
+	}
+}

@@ -9,17 +9,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cmd/dyno/help"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/cmd/dyno/plans"
 	"github.com/dynolab/dyno/cmd/dyno/remote"
 	"github.com/dynolab/dyno/internal/campaign/progress"
@@ -35,14 +33,8 @@ const (
 	exitUsage       = 2
 	exitUnclear     = 98
 	exitThreshold   = 99
-	exitInterrupted = 130
+	exitInterrupted = interrupt.Status
 )
-
-var errInterrupted = errors.New("interrupted")
-
-// oneSignal is how long further signals belong to the first: timeout(1) sends its
-// own twice, to dyno and to their process group.
-const oneSignal = 200 * time.Millisecond
 
 func main() {
 	guard.Main() // does not return where dyno was started as a guard of a subject
@@ -51,20 +43,7 @@ func main() {
 }
 
 func mainStatus() int {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	go func() {
-		<-signals
-		fmt.Fprintln(os.Stderr, "\ndyno: stopping (interrupt again to end at once)")
-		cancel(errInterrupted)
-		time.Sleep(oneSignal)
-		signal.Stop(signals) // a second one ends dyno at once; the guards clean up
-	}()
-	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	return run(interrupt.Context(), os.Args[1:], os.Stdout, os.Stderr)
 }
 
 // run is main without the process.
@@ -83,8 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
 		return gate.status
 	}
-	if errors.Is(context.Cause(ctx), errInterrupted) {
-		if err.Error() != errInterrupted.Error() && !errors.Is(err, context.Canceled) {
+	if errors.Is(context.Cause(ctx), interrupt.Err) {
+		if err.Error() != interrupt.Err.Error() && !errors.Is(err, context.Canceled) {
 			fmt.Fprintf(stderr, "%s: %v\n", cmd.CommandPath(), err)
 		}
 		fmt.Fprintln(stderr, "dyno: interrupted")
@@ -129,7 +108,10 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newCompare(), newReport(), newPredict(), newProfile(), newGC(), newView(), newSlow(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	for _, cmd := range []*cobra.Command{newCompare(), newReport(), newPredict(), newProfile(), newGC(), newSlow()} {
+		root.AddCommand(interrupt.AtOnce(cmd))
+	}
 	for _, cmd := range root.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args

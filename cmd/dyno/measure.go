@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -68,7 +69,7 @@ func (o *outFlags) conclude(cmd *cobra.Command, c *campaign.Campaign, dir *store
 		return errors.New(alike.Rest())
 	}
 	switch {
-	case !errors.Is(err, errInterrupted):
+	case !errors.Is(err, interrupt.Err):
 	case f.Plan.Bench != nil:
 		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report covers the complete blocks")
 	default:

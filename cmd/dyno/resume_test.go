@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/store"
@@ -92,7 +93,7 @@ func TestPrintAnswer(t *testing.T) {
 	for _, x := range []struct {
 		failed error
 		hint   bool
-	}{{nil, false}, {errInterrupted, true}, {fmt.Errorf("1-today: %w", campaign.ErrChanged), false}} {
+	}{{nil, false}, {interrupt.Err, true}, {fmt.Errorf("1-today: %w", campaign.ErrChanged), false}} {
 		var stderr strings.Builder
 		cmd := newTune()
 		cmd.SetOut(io.Discard)

@@ -21,6 +21,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -43,7 +44,7 @@ func startView(t *testing.T, args ...string) viewing {
 		status <- run(ctx, append([]string{"view"}, args...), w, v.stderr)
 		w.Close()
 	}()
-	v.end = func() int { cancel(errInterrupted); return <-status }
+	v.end = func() int { cancel(interrupt.Err); return <-status }
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
 		t.Fatalf("no address: %v; %s", err, v.stderr)

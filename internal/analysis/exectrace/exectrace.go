@@ -36,7 +36,7 @@ type Attribution struct {
 }
 
 // A Part is one of the things that a request's time is spent in.
-type Part int
+type Part int8
 
 // The parts, in the order of reports. Together they are all of the time.
 const (

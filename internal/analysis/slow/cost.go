@@ -1,7 +1,6 @@
 package slow
 
 import (
-	"slices"
 	"sort"
 	"strings"
 
@@ -65,7 +64,7 @@ func (t *Trace) spend(c *tally, n int32, from, to int64) {
 		case exectrace.Preempted:
 			c.cost.add(Key{Part: s.part}, float64(b-a))
 		case exectrace.Runnable:
-			t.behind(n, a, b, func(by Culprit, ns float64) { c.cost.add(Key{Part: s.part, By: by}, ns) })
+			t.behind(a, b, func(by Culprit, ns float64) { c.cost.add(Key{Part: s.part, By: by}, ns) })
 		case exectrace.Assisting, exectrace.Sweeping, exectrace.Stopped, exectrace.Syscall:
 			c.cost.add(Key{Part: s.part, Site: at}, float64(b-a))
 		default:
@@ -78,66 +77,6 @@ func (g *goroutine) sampled(from, to int64) []sample {
 	a := sort.Search(len(g.samples), func(i int) bool { return g.samples[i].at >= from })
 	b := sort.Search(len(g.samples), func(i int) bool { return g.samples[i].at > to })
 	return g.samples[a:max(a, b)]
-}
-
-// behind splits a time in which a goroutine waited for a P. While a P is free, the kernel holds it up, which has to
-// wake a thread; while the world is stopped, that does; else it is what the Ps run.
-func (t *Trace) behind(self int32, from, to int64, add func(by Culprit, ns float64)) {
-	if to <= from || len(t.running) == 0 {
-		return
-	}
-	var begins []int64
-	cut := func(begin, end int64) { begins = append(begins, max(begin, from), min(end, to)) }
-	overlap(t.stops, from, to, func(i int) { cut(t.stops[i].begin, t.stops[i].end) })
-	for _, free := range t.free {
-		overlap(free, from, to, func(i int) { cut(free[i].begin, free[i].end) })
-	}
-	for p, runs := range t.running {
-		overlap(runs, from, to, func(i int) { cut(runs[i].begin, runs[i].end) })
-		away := t.away[p]
-		overlap(away, from, to, func(i int) { cut(away[i].begin, away[i].end) })
-	}
-	slices.Sort(begins)
-	at := from
-	for _, next := range append(begins, to) {
-		if next > at {
-			t.slice(self, at, next, add)
-			at = next
-		}
-	}
-}
-
-// slice is behind of a time in which nothing changes.
-func (t *Trace) slice(self int32, from, to int64, add func(by Culprit, ns float64)) {
-	took := float64(to - from)
-	if covers(t.stops, from) {
-		add(Culprit{Part: exectrace.Stopped}, took)
-		return
-	}
-	for _, free := range t.free {
-		if covers(free, from) {
-			add(Culprit{Idle: true}, took)
-			return
-		}
-	}
-	ps := float64(len(t.running))
-	for p, runs := range t.running {
-		i := sort.Search(len(runs), func(i int) bool { return runs[i].end > from })
-		if covers(t.away[p], from) || i < len(runs) && runs[i].begin <= from && runs[i].part == exectrace.Preempted {
-			add(Culprit{Part: exectrace.Preempted}, took/ps)
-			continue
-		}
-		if i == len(runs) || runs[i].begin > from || runs[i].goroutine == self {
-			add(Culprit{Part: exectrace.Syscall}, took/ps) // or the scheduler
-			continue
-		}
-		g := t.goroutines[runs[i].goroutine]
-		by := Culprit{Part: runs[i].part, Other: g.serves || g.handles}
-		if !by.Other {
-			by.Site = t.sites[t.ran(g, &runs[i])]
-		}
-		add(by, took/ps)
-	}
 }
 
 // A calm is when a P was free and the world was not stopped, in spans that do not touch.
@@ -177,29 +116,6 @@ func (c calm) in(from, to int64) int64 {
 		return c.sum[i]
 	}
 	return max(0, until(to)-until(from))
-}
-
-// A timed stretch has a begin and an end.
-type timed interface{ bounds() (begin, end int64) }
-
-func (s span) bounds() (int64, int64)    { return s.begin, s.end }
-func (r running) bounds() (int64, int64) { return r.begin, r.end }
-
-// overlap calls do for each of sorted stretches that is in a time.
-func overlap[T timed](all []T, from, to int64, do func(i int)) {
-	i := sort.Search(len(all), func(i int) bool { _, end := all[i].bounds(); return end > from })
-	for ; i < len(all); i++ {
-		if begin, _ := all[i].bounds(); begin >= to {
-			return
-		}
-		do(i)
-	}
-}
-
-// covers reports whether one of sorted stretches has the moment after a time.
-func covers(all []span, at int64) (yes bool) {
-	overlap(all, at, at+1, func(int) { yes = true })
-	return yes
 }
 
 // ran is the line that a goroutine ran on, by a sample or by where it stopped, else the function that it was

@@ -126,17 +126,18 @@ func match(rs []Request, all []served) []int32 {
 		}
 		byGoroutine[all[i].goroutine] = append(byGoroutine[all[i].goroutine], int32(i))
 	}
-	gaps := map[int32]int64{}
+	m.most = mostLooked / max(1, len(byGoroutine))
+	var left []seeker
 	for g, mine := range byGoroutine {
-		gaps[g] = m.gap(mine)
+		left = append(left, m.seeker(g, mine))
 	}
-	left := slices.SortedFunc(maps.Keys(byGoroutine), func(a, b int32) int {
-		few := func(g int32) int { return min(len(byGoroutine[g]), enough) }
-		return cmp.Or(few(b)-few(a), cmp.Compare(gaps[a], gaps[b]), cmp.Compare(a, b))
+	slices.SortFunc(left, func(a, b seeker) int {
+		few := func(s seeker) int { return min(len(s.mine), enough) }
+		return cmp.Or(few(b)-few(a), cmp.Compare(a.gap, b.gap), cmp.Compare(a.goroutine, b.goroutine))
 	})
 	for before := -1; len(left) != before; { // a client that is taken may leave another goroutine with one
 		before = len(left)
-		left = slices.DeleteFunc(left, func(g int32) bool { return m.assign(byGoroutine[g]) })
+		left = slices.DeleteFunc(left, m.assign)
 	}
 	return of
 }
@@ -149,12 +150,20 @@ type matcher struct {
 	all     []served
 	clients map[int][]int32 // requests of those that have no goroutine yet
 	of      []int32
-	looked  int // at pairs
+	most    int // pairs that are looked at for a goroutine
 }
 
 // mostLooked bounds the time of a search, to some seconds. Where hundreds of clients always wait for an answer, each
-// contains nearly all of every goroutine's: then those that are left are not known.
+// contains nearly all of every goroutine's.
 const mostLooked = 50_000_000
+
+// A seeker is a goroutine that seeks its client.
+type seeker struct {
+	goroutine int32
+	mine      []int32 // its requests, in the order of time
+	clients   []int   // that may be it
+	gap       int64   // the least mean one around its requests
+}
 
 // A candidate is a client whose requests contain some of a goroutine's.
 type candidate struct {
@@ -162,57 +171,66 @@ type candidate struct {
 	gap           int64 // that is left around them, together
 }
 
-// candidates are the clients whose requests contain the most of a goroutine's.
-func (m *matcher) candidates(mine []int32) []candidate {
-	left := make([]candidate, 0, len(m.clients))
-	for c := range m.clients {
+func (m *matcher) seeker(g int32, mine []int32) seeker {
+	s := seeker{goroutine: g, mine: mine, clients: slices.Collect(maps.Keys(m.clients)), gap: math.MaxInt64}
+	left := m.candidates(&s)
+	s.clients = s.clients[:0]
+	for _, c := range left { // the best may be taken by another
+		s.clients = append(s.clients, c.client)
+	}
+	for _, c := range best(left) {
+		s.gap = min(s.gap, c.gap/int64(c.votes))
+	}
+	return s
+}
+
+// best are the candidates whose requests contain the most of a goroutine's.
+func best(all []candidate) []candidate {
+	greatest := 1
+	for _, c := range all {
+		greatest = max(greatest, c.votes)
+	}
+	return slices.DeleteFunc(all, func(c candidate) bool { return c.votes < greatest })
+}
+
+// candidates are the clients whose requests contain nearly as many of a goroutine's as any.
+func (m *matcher) candidates(s *seeker) []candidate {
+	left := make([]candidate, 0, len(s.clients))
+	for _, c := range s.clients {
 		left = append(left, candidate{client: c})
 	}
-	for i, n := range mine {
-		if m.looked += len(left); m.looked > mostLooked {
-			return nil
-		}
+	looked, greatest := 0, 1
+	for i, n := range s.mine {
 		for k := range left {
 			if r := m.contains(m.clients[left[k].client], n); r != none {
 				left[k].votes++
 				left[k].gap += m.all[n].woken - m.rs[r].Sent + m.rs[r].Done - m.all[n].wrote
 			}
+			greatest = max(greatest, left[k].votes)
 		}
 		if seen := i + 1; seen >= 4 {
-			left = slices.DeleteFunc(left, func(c candidate) bool { return c.votes < seen*3/4 })
+			least := max(seen*3/4, greatest-4-int(math.Sqrt(float64(seen))))
+			left = slices.DeleteFunc(left, func(c candidate) bool { return c.votes < least })
 		}
-		if len(left) == 1 && i > 16 {
+		if looked += len(left); len(left) == 1 && i > 16 || looked > m.most {
 			break
 		}
 	}
-	greatest := 1
-	for _, c := range left {
-		greatest = max(greatest, c.votes)
-	}
-	return slices.DeleteFunc(left, func(c candidate) bool { return c.votes < greatest })
-}
-
-// gap is the least mean gap around a goroutine's requests.
-func (m *matcher) gap(mine []int32) int64 {
-	least := int64(math.MaxInt64)
-	for _, c := range m.candidates(mine) {
-		least = min(least, c.gap/int64(c.votes))
-	}
-	return least
+	return left
 }
 
 // assign finds the client of one goroutine's requests: the only one whose requests contain most of them, or, of
 // several, the only one with as many requests.
-func (m *matcher) assign(mine []int32) bool {
-	left := m.candidates(mine)
+func (m *matcher) assign(s seeker) bool {
+	left := best(m.candidates(&s))
 	if len(left) > 1 {
-		left = slices.DeleteFunc(left, func(c candidate) bool { return len(m.clients[c.client]) != len(mine) })
+		left = slices.DeleteFunc(left, func(c candidate) bool { return len(m.clients[c.client]) != len(s.mine) })
 	}
 	if len(left) != 1 {
 		return false
 	}
 	client := left[0].client
-	for _, n := range mine {
+	for _, n := range s.mine {
 		if r := m.contains(m.clients[client], n); r != none {
 			m.of[r] = n
 		}

@@ -3,7 +3,6 @@ package slow
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -171,35 +170,6 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// Time without a P goes to what the Ps ran, and to the kernel where one was free.
-func TestBehind(t *testing.T) {
-	w := newWorld()
-	w.sites = append(w.sites, Site{Func: "main.hog"})
-	g, hog, other := w.goroutine(0), w.goroutine(0), w.goroutine(0)
-	w.goroutines[hog].root = int32(len(w.sites) - 1)
-	w.goroutines[other].serves = true
-	w.does(g, 4, exectrace.Runnable, "")
-	w.running[0] = []running{{0, 4e6, hog, 0, 0, exectrace.Running}}
-	w.running[1] = []running{{1e6, 2e6, other, 0, 0, exectrace.Assisting}}
-	w.free[1] = []span{{0, 1e6}}
-	w.stops = []span{{35e5, 4e6}}
-	c := w.spent(g, 0, 4)
-	idle, others, stopped := 0.0, 0.0, 0.0
-	for k, ns := range c {
-		switch {
-		case k.By.Idle:
-			idle += ns / 1e6
-		case k.By.Other && k.By.Part == exectrace.Assisting:
-			others += ns / 1e6
-		case k.By.Part == exectrace.Stopped:
-			stopped += ns / 1e6
-		}
-	}
-	if hogged := c.total(exectrace.Runnable, "", exectrace.Running, "main.hog"); !near(hogged, 1.25) || !near(others, 0.5) || !near(idle, 1) || !near(stopped, 0.5) || !near(c.all(), 4) {
-		t.Errorf("behind the hog %v, others %v, the kernel %v, the stopped world %v ms of %v; want 1.25, 0.5, 1, 0.5", hogged, others, idle, stopped, c)
-	}
-}
-
 // Running is divided by the samples of the requests of all trials, if they are enough to say so.
 func TestSamples(t *testing.T) {
 	w := newWorld()
@@ -328,114 +298,6 @@ func TestWriters(t *testing.T) {
 
 func servedBy(g int32, waits, woken, wrote, done int64) served {
 	return served{goroutine: g, waits: waits, woken: woken, wrote: wrote, done: done}
-}
-
-// Requests that share connections are told apart by when their handlers began and ended, also those that waited
-// together before they began, or before their answers left.
-func TestHandlers(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	var rs []Request
-	var all []served
-	truth := map[int64]Request{} // by woken
-	sent, began, stall := int64(0), int64(0), int64(0)
-	for range 5000 {
-		sent += rng.Int64N(1_000_000)
-		took := 100_000 + int64(2e6*rng.ExpFloat64())
-		if sent > stall+100e6 {
-			stall = sent + 8e6 // none begins until then
-		}
-		began = max(sent+20_000+rng.Int64N(50_000), stall, began+1_000) // in the order of their frames
-		q := Request{Client: rng.IntN(64), Sent: sent, Done: began + took + 20_000 + rng.Int64N(80_000)}
-		s := served{woken: began, wrote: began + took - min(took, 50_000), done: began + took, handler: true}
-		truth[s.woken] = q
-		switch rng.IntN(1000) {
-		case 0: // it failed
-			all = append(all, s)
-		case 1: // its handler is not in the trace
-			rs = append(rs, q)
-		default:
-			rs, all = append(rs, q), append(all, s)
-		}
-	}
-	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
-	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
-	of := handlers(rs, all)
-	known, wrong := 0, 0
-	for i, n := range of {
-		if n == none {
-			continue
-		}
-		known++
-		if truth[all[n].woken] != rs[i] {
-			wrong++
-		}
-	}
-	if known < len(rs)*99/100 || wrong > len(rs)/500 {
-		t.Errorf("%d of %d requests are known, %d of them wrong", known, len(rs), wrong)
-	}
-}
-
-// The requests of connections are found by time alone, also where many are under way at once.
-func TestMatch(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var rs []Request
-	var all []served
-	truth := map[int64]int{} // client by woken
-	for client := range 50 {
-		at := rng.Int64N(1e7)
-		for range 20 + rng.IntN(20) {
-			took := 100_000 + rng.Int64N(5e6)
-			rs = append(rs, Request{client, at, at, at + took})
-			s := servedBy(int32(1000+client), at, at+30_000+rng.Int64N(30_000), at+took-40_000, at+took-30_000)
-			truth[s.woken] = client
-			all = append(all, s)
-			at += took + rng.Int64N(3e7)
-		}
-	}
-	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
-	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
-	found := 0
-	for i, n := range match(rs, all) {
-		if n == none {
-			continue
-		}
-		if found++; truth[all[n].woken] != rs[i].Client {
-			t.Errorf("a request of client %d is held for one of client %d", rs[i].Client, truth[all[n].woken])
-		}
-	}
-	if found < len(rs)*99/100 {
-		t.Errorf("%d of %d requests found", found, len(rs))
-	}
-}
-
-// A service that asks another one in its own process has requests within requests.
-func TestMatchWithin(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	var rs []Request
-	var all []served
-	at := int64(0)
-	for range 200 {
-		took := 1_000_000 + rng.Int64N(1e6)
-		rs = append(rs, Request{0, at, at, at + took})
-		all = append(all, servedBy(1, at, at+50_000, at+took-60_000, at+took-50_000), servedBy(2, at, at+150_000, at+took-160_000, at+took-150_000))
-		at += took + 100_000
-	}
-	for i, n := range match(rs, all) {
-		if n == none || all[n].goroutine != 1 {
-			t.Fatalf("request %d is %d", i, n)
-		}
-	}
-}
-
-// Requests that nothing tells apart are left out.
-func TestMatchAlike(t *testing.T) {
-	rs := []Request{{0, 0, 0, 1e6}, {1, 0, 0, 1e6}}
-	all := []served{servedBy(1, 0, 50_000, 8e5, 9e5), servedBy(2, 0, 50_000, 8e5, 9e5)}
-	for _, n := range match(rs, all) {
-		if n != none {
-			t.Errorf("matched with %d", n)
-		}
-	}
 }
 
 // Those who wait for one that does the work are at its line.

@@ -36,6 +36,7 @@ type Trace struct {
 	away       map[trace.ProcID][]span // when the kernel kept the thread that had a P off the CPU
 	stops      []span                  // of the world
 	named      []served                // regions and tasks that are requests
+	ledger     *ledger                 // nil before it is needed
 }
 
 // A span is a stretch of time.

@@ -190,7 +190,7 @@ func (t *Trace) group(ones []one, matched bool) Group {
 		c := tally{cost{}, g.Samples}
 		if matched {
 			t.spend(&c, o.goroutine, o.from, o.busy())
-			t.behind(o.goroutine, o.busy(), o.arrived(), func(by Culprit, ns float64) {
+			t.behind(o.busy(), o.arrived(), func(by Culprit, ns float64) {
 				if t.Limited || !by.Idle {
 					c.cost.add(Key{Part: Arriving, By: by}, ns)
 				}

@@ -84,8 +84,8 @@ const (
 	DefaultMaxFailures  = 0.01
 	DefaultEvery        = Duration(time.Second)
 	MostTrace           = Duration(time.Minute) // of an execution trace: some 5 to 30 MB a second
-	WhySlowBlocks       = 6                     // of traces
-	WhySlowTrace        = Duration(10 * time.Second)
+	WhySlowBlocks       = 12                    // of traces
+	WhySlowTrace        = Duration(5 * time.Second)
 
 	LeakWindow  = Duration(30 * time.Second) // the least window in which a leak is looked for
 	LongWindow  = Duration(time.Minute)      // the least that is followed by trials ForMemory unasked, and their longest

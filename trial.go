@@ -70,6 +70,9 @@ func (e *Experiment) Trials() []Trial {
 					t.Profile = e.Profile
 				case ForTrace:
 					t.Trace = cmp.Or(e.Trace, min(WhySlowTrace, cmp.Or(Duration(t.Load.Length()), t.Load.Duration, WhySlowTrace)))
+					if e.WhySlow && t.Load.Length() == 0 { // more load is not traced
+						t.Load.Duration = min(t.Load.Duration, t.Trace)
+					}
 				case ForMemory:
 					t.Load = t.Load.brief()
 				default:

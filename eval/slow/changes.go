@@ -165,7 +165,7 @@ func compare(ctx context.Context, p program.Place, o options, repo string, st st
 		revs = append(revs, st.service+"-"+c.rev)
 	}
 	cmd := exec.CommandContext(ctx, p.Dyno, "run", repo, "--vary", "rev="+strings.Join(revs, ","), "--rate", fmt.Sprint(st.rate, "/s"),
-		"-d", o.length.String(), "-w", "0s", "--repeat", "1", "--why-slow", "--json", "--out", filepath.Join(p.Dir, name), "--", "-addr", "{{.Addr}}", "-case", st.service)
+		"-d", o.length.String(), "--trace", o.length.String(), "-w", "0s", "--repeat", "1", "--why-slow", "--json", "--out", filepath.Join(p.Dir, name), "--", "-addr", "{{.Addr}}", "-case", st.service)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	data, err := cmd.Output()

@@ -215,7 +215,7 @@ const preempted = "preempted"
 func one(ctx context.Context, p program.Place, o options, c planted) (r found, err error) {
 	out := filepath.Join(p.Dir, c.name)
 	args := []string{
-		"run", "./slow/service", "--rate", fmt.Sprint(float64(c.rate)*o.factor, "/s"), "-d", o.length.String(), "-w", "0s", "--repeat", "1",
+		"run", "./slow/service", "--rate", fmt.Sprint(float64(c.rate)*o.factor, "/s"), "-d", o.length.String(), "--trace", o.length.String(), "-w", "0s", "--repeat", "1",
 		"--why-slow", "--json", "--out", out,
 	}
 	if c.env != "" {

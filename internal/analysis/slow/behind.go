@@ -152,12 +152,6 @@ func overlap[T timed](all []T, from, to int64, do func(i int)) {
 	}
 }
 
-// covers reports whether one of sorted stretches has the moment after a time.
-func covers(all []span, at int64) (yes bool) {
-	overlap(all, at, at+1, func(int) { yes = true })
-	return yes
-}
-
 // A rest is of sorted stretches: those that are left of a walk through time.
 type rest[T timed] []T
 

@@ -86,6 +86,7 @@ const (
 	MostTrace           = Duration(time.Minute) // of an execution trace: some 5 to 30 MB a second
 	WhySlowBlocks       = 12                    // of traces
 	WhySlowTrace        = Duration(5 * time.Second)
+	WhySlowRequests     = 500 // in a trace of a low rate
 
 	LeakWindow  = Duration(30 * time.Second) // the least window in which a leak is looked for
 	LongWindow  = Duration(time.Minute)      // the least that is followed by trials ForMemory unasked, and their longest

@@ -69,10 +69,7 @@ func (e *Experiment) Trials() []Trial {
 				case ForProfile:
 					t.Profile = e.Profile
 				case ForTrace:
-					t.Trace = cmp.Or(e.Trace, min(WhySlowTrace, cmp.Or(Duration(t.Load.Length()), t.Load.Duration, WhySlowTrace)))
-					if e.WhySlow && t.Load.Length() == 0 { // more load is not traced
-						t.Load.Duration = min(t.Load.Duration, t.Trace)
-					}
+					e.traced(&t)
 				case ForMemory:
 					t.Load = t.Load.brief()
 				default:
@@ -97,6 +94,19 @@ func (e *Experiment) Trial(s Setting) Trial {
 	}
 	t.Load = t.Load.Resolved()
 	return t
+}
+
+// traced sets the length of a trial's trace, and the load to it: more would not be traced. At a low rate the trace is
+// longer, if the load is, so that it has enough requests.
+func (e *Experiment) traced(t *Trial) {
+	l, length := &t.Load, WhySlowTrace
+	if rate := l.Rate.Max(); rate > 0 {
+		length = max(length, Duration(min(WhySlowRequests/rate*1e9, float64(MostTrace))))
+	}
+	t.Trace = cmp.Or(e.Trace, min(length, cmp.Or(Duration(l.Length()), l.Duration, WhySlowTrace)))
+	if e.WhySlow && l.Length() == 0 {
+		l.Duration = min(l.Duration, t.Trace)
+	}
 }
 
 // looksForLeaks reports whether all trials can look for leaks: they are long enough, and

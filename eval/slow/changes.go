@@ -72,6 +72,10 @@ var studies = []study{
 		{"work", "func work() { time.Sleep(1200 ", "func work() { time.Sleep(1400 ", "channel", "enqueue"},
 		{"flush", "jobs <- j\n", "jobs <- j\n\tcount()\n", "sync", "count"},
 	}},
+	{"slowdep", 500, []change{
+		{"slower", "time.Sleep(8 * time.Millisecond)\n\t\t}\n\t\tfmt.Fprint", "time.Sleep(9 * time.Millisecond)\n\t\t}\n\t\tfmt.Fprint", "channel", "ask"},
+		{"again", "ask(manyConns, query) })", "ask(manyConns, query); ask(manyConns, \"\") })", "channel", "ask"},
+	}},
 	{"fanout", 400, []change{
 		{"shard", "d = 8 * time.Millisecond", "d = 9 * time.Millisecond", "sync", "slowestOfEight"},
 		{"check", "wg.Wait()\n\treturn time.Since(began)\n}\n\n// At most", "wg.Wait()\n\tcheck()\n\treturn time.Since(began)\n}\n\n// At most", "running", "check"},
@@ -119,7 +123,7 @@ func changes(ctx context.Context, p program.Place, o options) error {
 		}
 	}
 	if changed == 0 {
-		return errors.New("nothing was measured: -only has mutex, pool and fanout here")
+		return errors.New("nothing was measured: -only has mutex, pool, slowdep and fanout here")
 	}
 	fmt.Printf("  beside it another line, such as waiting for a P that now has more to do: %d of %d\n", others, changed)
 	goals := program.Goals{W: os.Stdout, Width: 60}

@@ -15,16 +15,16 @@ var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress co
 
 // IsStandard reports whether a function is of the standard library: by its package, and by
 // its file, as the toolchain or -trimpath has it. The two may differ: internal/bytealg.MakeNoZero
-// is in runtime/slice.go.
+// is in runtime/slice.go. Without a package it is assembly, of which the file alone tells.
 func IsStandard(pkg, file string) bool {
-	if !slices.Contains(standard, firstElement(pkg)) {
+	if pkg != "" && !slices.Contains(standard, firstElement(pkg)) {
 		return false
 	}
 	dir := path.Dir(file)
 	if i := strings.LastIndex(dir, "/src/"); i >= 0 {
 		dir = dir[i+len("/src/"):]
 	}
-	return file == "" || slices.Contains(standard, firstElement(dir))
+	return file == "" && pkg != "" || slices.Contains(standard, firstElement(dir))
 }
 
 func firstElement(pkg string) string {
@@ -60,11 +60,11 @@ func Module(file string) string {
 }
 
 // Package returns the package of a function by its full name, such as
-// example.org/a/b.(*T).m.
+// example.org/a/b.(*T).m; "" of assembly, such as gcWriteBarrier.
 func Package(name string) string {
 	slash := strings.LastIndexByte(name, '/') + 1
 	if dot := strings.IndexByte(name[slash:], '.'); dot >= 0 {
 		return name[:slash+dot]
 	}
-	return name
+	return ""
 }

@@ -91,19 +91,20 @@ func (t *Trace) idle() calm {
 		all = append(all, free...)
 	}
 	c := calm{sum: []int64{0}}
-	add := func(begin, end int64) {
-		if end > begin {
-			c.spans, c.sum = append(c.spans, span{begin, end}), append(c.sum, c.sum[len(c.sum)-1]+end-begin)
-		}
-	}
 	for _, s := range union(all) {
 		overlap(t.stops, s.begin, s.end, func(k int) {
-			add(s.begin, t.stops[k].begin)
+			c.add(s.begin, t.stops[k].begin)
 			s.begin = t.stops[k].end
 		})
-		add(s.begin, s.end)
+		c.add(s.begin, s.end)
 	}
 	return c
+}
+
+func (c *calm) add(begin, end int64) {
+	if end > begin {
+		c.spans, c.sum = append(c.spans, span{begin, end}), append(c.sum, c.sum[len(c.sum)-1]+end-begin)
+	}
 }
 
 // in is how much of a time is calm.

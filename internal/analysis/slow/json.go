@@ -22,6 +22,7 @@ type trialJSON struct {
 	Known    bool        `json:"preempted,omitempty"`
 	Sent     int         `json:"sent,omitempty"`
 	Requests int         `json:"requests"`
+	Tracing  int         `json:"left-out,omitempty"`
 	Matched  bool        `json:"matched"`
 	Slow     int         `json:"slow"`
 	Quantile dyno.Number `json:"quantile-sec"`
@@ -85,7 +86,7 @@ func (w *Why) MarshalJSON() ([]byte, error) {
 	j := whyJSON{Quantile: dyno.Number(w.Quantile), Excess: w.Excess}
 	for _, t := range w.Trials {
 		x := trialJSON{
-			t.N, t.Block, t.Length.Seconds(), t.Cut, t.Preempted, t.Sent, t.Requests, t.Matched, t.Slow.N,
+			t.N, t.Block, t.Length.Seconds(), t.Cut, t.Preempted, t.Sent, t.Requests, t.Tracing, t.Matched, t.Slow.N,
 			dyno.Number(t.At), dyno.Number(t.Typical.Mean), dyno.Number(t.Slow.Mean), nil,
 		}
 		if c := t.Client; t.Matched {

@@ -365,3 +365,17 @@ func TestPreempt(t *testing.T) {
 		t.Errorf("the P: %s; want %s", text.String(), want)
 	}
 }
+
+// Requests that met the writing of the trace itself are left out, unless it is a small part of their time.
+func TestTracing(t *testing.T) {
+	w := newWorld()
+	w.sites = append(w.sites, Site{Func: "runtime.(*traceAdvancerState).start.func1"})
+	advancer := w.goroutine(0)
+	w.goroutines[advancer].root = int32(len(w.sites) - 1)
+	w.does(advancer, 10, exectrace.Sleeping, "")
+	w.does(advancer, 13, exectrace.Running, "")
+	ones := []one{{from: 0, to: 9e6}, {from: 11e6, to: 15e6}, {from: 0, to: 50e6}, {from: 13e6, to: 14e6}}
+	if got := w.apart(slices.Clone(ones)); len(got) != 3 || got[1].to != 50e6 {
+		t.Errorf("left are %v of %v", got, ones)
+	}
+}

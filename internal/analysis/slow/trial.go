@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
@@ -19,6 +20,7 @@ type Trial struct {
 	Cut       bool          // the trace is longer than what was read
 	Sent      int           // requests that the client sent and got answered in it; 0 if that is not known
 	Requests  int           // of them, or of the service's own, that are in the trace as a whole
+	Tracing   int           // others, which are left out, as the runtime wrote the trace itself meanwhile
 	Preempted bool          // it is known when the kernel did not let threads run
 	Throttled float64       // share of the periods in which a CPU limit was used up
 	Matched   bool          // each was held against the client's; else times are the service's alone
@@ -115,7 +117,9 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 			ones = append(ones, one{served: s, from: s.woken, to: s.done})
 		}
 	}
-	r.Requests = len(ones)
+	found := len(ones)
+	ones = t.apart(ones)
+	r.Requests, r.Tracing = len(ones), found-len(ones)
 	if float64(len(ones))*(1-quantile) < 1 {
 		return nil
 	}
@@ -134,6 +138,32 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	r.Band = t.group(part(quantile-half, quantile+half), r.Matched)
 	r.Typical = t.group(part(typicalFrom, typicalTo), r.Matched)
 	return r
+}
+
+// mostTracing is of a request's time: how long the runtime may write the trace meanwhile.
+const mostTracing = 0.1
+
+// apart leaves out requests that the trace itself may have made slow: once a second the runtime writes it, and takes a
+// CPU for milliseconds (runtime/trace.go, traceAdvancer). At 20 requests a second, that is several of a hundred.
+func (t *Trace) apart(ones []one) []one {
+	var all []span
+	for _, g := range t.goroutines {
+		if !strings.HasPrefix(t.sites[g.root].Func, "runtime.(*traceAdvancerState)") {
+			continue
+		}
+		for i := range g.life {
+			if onCPU(g.life[i].part) {
+				all = append(all, span{g.from(i), g.life[i].end})
+			}
+		}
+	}
+	tracing := calm{sum: []int64{0}}
+	for _, s := range union(all) {
+		tracing.add(s.begin, s.end)
+	}
+	return slices.DeleteFunc(ones, func(o one) bool {
+		return float64(tracing.in(o.from, o.to)) > mostTracing*float64(o.to-o.from)
+	})
 }
 
 // known are the client's requests that are found in the trace.

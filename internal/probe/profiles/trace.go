@@ -40,6 +40,7 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	if err != nil {
 		return r, err
 	}
+	began := time.Now()
 	if t.Pprof != "" {
 		err = remoteTrace(t, f)
 	} else {
@@ -47,7 +48,7 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 		c := &goruntime.Client{Socket: t.Socket}
 		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, t.Begin, f)
 	}
-	short := ctx.Err() != nil
+	short := ctx.Err() != nil && time.Since(began) < t.Length*9/10
 	if err = errors.Join(err, f.Close()); err != nil {
 		return r, err
 	}

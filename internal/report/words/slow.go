@@ -89,7 +89,7 @@ func SlowShare(quantile float64) string {
 
 // SlowNotes say which requests of one setting were slow, and how much of their excess the service does not see.
 func SlowNotes(w *slow.Why) []string {
-	var requests, few, sent int
+	var requests, few, sent, tracing int
 	var typical, mean, length float64
 	var client slow.Client
 	matched, cut, throttled := true, false, 0.0
@@ -98,6 +98,7 @@ func SlowNotes(w *slow.Why) []string {
 		requests += t.Requests
 		few += t.Slow.N
 		sent += t.Sent
+		tracing += t.Tracing
 		typical += t.Typical.Mean / n
 		mean += t.Slow.Mean / n
 		length += t.Length.Seconds() / n
@@ -122,6 +123,9 @@ func SlowNotes(w *slow.Why) []string {
 	}
 	notes := []string{fmt.Sprintf("%s of %s%s with %s requests in all, %s of them slow. %s these took %s in the mean, typical ones (p40 to p60) %s.",
 		layout.Count(len(w.Trials), "trace"), d(length), each, layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
+	if tracing > 0 {
+		notes = append(notes, fmt.Sprintf("%s more are left out: meanwhile the runtime wrote the trace itself, which it does once a second.", layout.Digits(int64(tracing))))
+	}
 	switch {
 	case matched && client.Slow > client.Typical:
 		share := func(s float64) string { return fmt.Sprintf("%.0f %%", 100*s/(client.Slow-client.Typical)) }

@@ -46,6 +46,8 @@ type Experiment struct {
 	// why percentiles differ.
 	WhySlow bool `json:"why_slow,omitempty"`
 
+	TraceRepeats int `json:"trace_repeat,omitempty"` // those blocks; 0 means WhySlowBlocks
+
 	Bench *Bench `json:"bench,omitempty"` // benchmarks instead of a service under load: nothing of Load, Probes and what is looked at applies
 
 	More []More `json:"more,omitempty"` // blocks that were added when the others were judged
@@ -332,6 +334,9 @@ func (e Experiment) Resolved() Experiment {
 		e.Repeats = DefaultPairs
 	case !e.Sequential():
 		e.Repeats = DefaultRepeats
+	}
+	if e.WhySlow {
+		e.TraceRepeats = cmp.Or(e.TraceRepeats, WhySlowBlocks)
 	}
 	if _, beside := e.WhyAlone(); beside {
 		e.Turn = e.EachTurn()

@@ -44,7 +44,7 @@ func (e *Experiment) parts() []part {
 	}
 	switch {
 	case e.WhySlow:
-		ps = append(ps, part{purpose: ForTrace, blocks: WhySlowBlocks})
+		ps = append(ps, part{purpose: ForTrace, blocks: cmp.Or(e.TraceRepeats, WhySlowBlocks)})
 	case e.Trace > 0:
 		ps = append(ps, part{purpose: ForTrace, blocks: 1})
 	}

@@ -137,3 +137,40 @@ func TestDraw(t *testing.T) {
 		t.Errorf("seed 0 became %d", *given.Seed)
 	}
 }
+
+// A trace has enough requests, where the load has them, and the load ends with it.
+func TestTraced(t *testing.T) {
+	sec := func(s float64) dyno.Duration { return dyno.Duration(s * 1e9) }
+	for _, c := range []struct {
+		load         dyno.Load
+		asked        dyno.Duration
+		trace, lasts dyno.Duration
+	}{
+		{dyno.Load{Duration: sec(60)}, 0, sec(5), sec(5)},
+		{dyno.Load{Duration: sec(60)}, sec(20), sec(20), sec(20)},
+		{dyno.Load{Duration: sec(3)}, 0, sec(3), sec(3)},
+		{dyno.Load{Duration: sec(60), Rate: dyno.PerSecond(800)}, 0, sec(5), sec(5)},
+		{dyno.Load{Duration: sec(60), Rate: dyno.PerSecond(20)}, 0, sec(25), sec(25)},
+		{dyno.Load{Duration: sec(10), Rate: dyno.PerSecond(20)}, 0, sec(10), sec(10)},
+		{dyno.Load{Duration: sec(600), Rate: dyno.PerSecond(1)}, 0, sec(60), sec(60)},
+		{dyno.Load{Requests: 2000, Rate: dyno.PerSecond(20)}, 0, sec(25), 0},
+		{dyno.Load{Rate: dyno.Rate{{From: 100, To: 500, Over: sec(60)}}}, 0, sec(5), sec(5)},
+	} {
+		e := &dyno.Experiment{Subject: dyno.Subject{Package: "."}, Load: c.load, Repeats: 1, WhySlow: true, TraceRepeats: 2, Trace: c.asked}
+		if err := check.Experiment(e); err != nil {
+			t.Fatal(err)
+		}
+		traces := 0
+		for _, trial := range e.Trials() {
+			if trial.For != dyno.ForTrace {
+				continue
+			}
+			if traces++; trial.Trace != c.trace || trial.Load.Duration != c.lasts {
+				t.Errorf("of %+v: a trace of %v in a load of %v, want %v in %v", c.load, trial.Trace, trial.Load.Duration, c.trace, c.lasts)
+			}
+		}
+		if traces != 2 {
+			t.Errorf("%d traces, want 2", traces)
+		}
+	}
+}

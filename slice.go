@@ -30,7 +30,7 @@ func (e Experiment) Overhead() (Experiment, error) {
 	e.Subject, e.Load, e.Limits = t.Subject, t.Load, t.Limits
 	e.Load.Requests, e.Load.RequestsPerClient, e.Load.Duration, e.Load.Idle, e.Load.Deadline = 0, 0, 0, 0, 0
 	e.Factors, e.Settings = Factors{{ProbesFactor, []string{"off", "on"}}}, nil
-	e.Profile, e.ProfileRepeats, e.Trace, e.WhySlow, e.Memory = nil, 0, 0, false, nil
+	e.Profile, e.ProfileRepeats, e.Trace, e.WhySlow, e.TraceRepeats, e.Memory = nil, 0, 0, false, 0, nil
 	e.Thresholds = nil // of the service, not of what watching it costs
 	e.Slice = cmp.Or(e.Slice, ProbesSlice)
 	return e, nil

@@ -96,16 +96,19 @@ func (e *Experiment) Trial(s Setting) Trial {
 	return t
 }
 
-// traced sets the length of a trial's trace, and the load to it: more would not be traced. At a low rate the trace is
-// longer, if the load is, so that it has enough requests.
+// traced sets the length of a trial's trace. At a low rate it is longer, if the load is, so that it has enough requests.
+// With WhySlow the load ends with the trace, unless it is of a number of requests, or another program's.
 func (e *Experiment) traced(t *Trial) {
-	l, length := &t.Load, WhySlowTrace
-	if rate := l.Rate.Max(); rate > 0 {
+	l, length, rate := &t.Load, WhySlowTrace, t.Load.Rate.Max()
+	if l.Recording != nil {
+		rate = float64(l.Recording.Requests) / l.Length().Seconds()
+	}
+	if rate > 0 {
 		length = max(length, Duration(min(WhySlowRequests/rate*1e9, float64(MostTrace))))
 	}
-	t.Trace = cmp.Or(e.Trace, min(length, cmp.Or(Duration(l.Length()), l.Duration, WhySlowTrace)))
-	if e.WhySlow && l.Length() == 0 {
-		l.Duration = min(l.Duration, t.Trace)
+	t.Trace = cmp.Or(e.Trace, min(length, cmp.Or(l.Duration, Duration(l.Length()), length)))
+	if e.WhySlow {
+		l.Duration, l.Idle = min(l.Duration, t.Trace), 0
 	}
 }
 

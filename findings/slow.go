@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -188,15 +189,18 @@ func (f *Findings) readTrace(r *dyno.Result, file string, quantile float64, serv
 
 var traceLock sync.Mutex
 
-// traceMemory is what the garbage collector keeps memory to while a trace is read, where it can: without it, the memory is
-// twice what the largest traces need.
+// traceMemory is what the garbage collector lets the reading of a trace have, where it can: without it, the memory is twice
+// what the largest traces need.
 const traceMemory = 400 << 20
 
 // oneTrace begins to read a trace, and returns what ends that: there is one at a time.
 func oneTrace() (end func()) {
 	traceLock.Lock()
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, traceMemory))
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	debug.SetMemoryLimit(min(before, int64(m.HeapAlloc)+traceMemory))
 	return func() {
 		debug.SetMemoryLimit(before)
 		traceLock.Unlock()

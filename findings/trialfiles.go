@@ -151,9 +151,11 @@ func (f *Findings) attribute(serves []string) {
 		if r.Trial.For != dyno.ForTrace || r.Err != "" || i < 0 || t.Settings[i].Trace != nil {
 			continue
 		}
+		end := oneTrace()
 		a, err := reading(f.Dir.TrialFile(r.Trial.N, "trace.out"), func(trace io.Reader) (*exectrace.Attribution, error) {
 			return exectrace.Read(trace, serves...)
 		})
+		end()
 		if err != nil || a.Requests == 0 {
 			t.Doubts = append(t.Doubts, compare.Doubt{Kind: dyno.WarnAttribution, Trial: r.Trial.N, Err: err, Said: []string{f.Dir.Path}})
 			continue

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -213,7 +214,9 @@ func TestFinished(t *testing.T) {
 
 // The first signal ends a command that only reads.
 func TestInterruptReading(t *testing.T) {
-	cmd := exec.Command("dyno", "gc", "-")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // no signal: it would read for ever
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "dyno", "gc", "-")
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -221,7 +224,6 @@ func TestInterruptReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Process.Kill()
 	if _, err := stdin.Write(bytes.Repeat([]byte("a log\n"), 100_000)); err != nil { // more than a pipe holds, so it is being read
 		t.Fatal(err)
 	}

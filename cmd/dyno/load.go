@@ -155,7 +155,7 @@ func attached(cmd *cobra.Command, e *dyno.Experiment, notes ...string) {
 	for _, note := range notes {
 		notef(cmd, "%s: the service runs already", note)
 	}
-	e.Profile, e.ProfileRepeats, e.Trace, e.WhySlow, e.Limits, e.Memory = nil, 0, 0, false, dyno.Limits{}, nil
+	e.Profile, e.ProfileRepeats, e.Trace, e.WhySlow, e.TraceRepeats, e.Limits, e.Memory = nil, 0, 0, false, 0, dyno.Limits{}, nil
 }
 
 // oneTrial leaves what a service that runs already can have.

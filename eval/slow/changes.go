@@ -72,9 +72,11 @@ var studies = []study{
 		{"work", "func work() { time.Sleep(1200 ", "func work() { time.Sleep(1400 ", "channel", "enqueue"},
 		{"flush", "jobs <- j\n", "jobs <- j\n\tcount()\n", "sync", "count"},
 	}},
-	{"slowdep", 500, []change{
-		{"slower", "time.Sleep(8 * time.Millisecond)\n\t\t}\n\t\tfmt.Fprint", "time.Sleep(9 * time.Millisecond)\n\t\t}\n\t\tfmt.Fprint", "channel", "ask"},
-		{"again", "ask(manyConns, query) })", "ask(manyConns, query); ask(manyConns, \"\") })", "channel", "ask"},
+	{"rwmutex", 800, []change{
+		{"hold", "time.Sleep(6 * time.Millisecond)\n\tt.mu.Unlock()", "time.Sleep(7 * time.Millisecond)\n\tt.mu.Unlock()", "sync", "(*lookup).read"},
+	}},
+	{"logchan", 800, []change{
+		{"write", "func writeOut() { time.Sleep(9 ", "func writeOut() { time.Sleep(10 ", "channel", "logLine.func1"},
 	}},
 	{"fanout", 400, []change{
 		{"shard", "d = 8 * time.Millisecond", "d = 9 * time.Millisecond", "sync", "slowestOfEight"},
@@ -123,7 +125,7 @@ func changes(ctx context.Context, p program.Place, o options) error {
 		}
 	}
 	if changed == 0 {
-		return errors.New("nothing was measured: -only has mutex, pool, slowdep and fanout here")
+		return errors.New("nothing was measured: -only has mutex, pool, rwmutex, logchan and fanout here")
 	}
 	fmt.Printf("  beside it another line, such as waiting for a P that now has more to do: %d of %d\n", others, changed)
 	goals := program.Goals{W: os.Stdout, Width: 60}

@@ -32,7 +32,7 @@ func cost(ctx context.Context, p program.Place, o options) error {
 		}
 		out := filepath.Join(p.Dir, fmt.Sprint("cost-", rate))
 		run := exec.CommandContext(ctx, p.Dyno, "run", "./slow/service", "--rate", fmt.Sprint(rate, "/s"), "-d", o.length.String(), "--trace", o.length.String(), "-w", "0s", "--repeat", "6",
-			"--why-slow", "--out", out, "--", "-case", "none", "-addr", "{{.Addr}}")
+			"--why-slow", "--trace-repeat", "6", "--out", out, "--", "-case", "none", "-addr", "{{.Addr}}")
 		if text, err := run.CombinedOutput(); err != nil {
 			return fmt.Errorf("%d/s: %w: %s", rate, err, program.LastLine(string(text)))
 		}

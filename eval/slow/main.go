@@ -6,7 +6,7 @@
 //	go run ./slow                    twenty-two services, some ten minutes
 //	go run ./slow -only mutex,pool   some of them
 //	go run ./slow -proto grpc -only mutex,pool    by gRPC, or by http2
-//	go run ./slow -changes 8         are six changes between revisions named as the change of p99? six minutes a run
+//	go run ./slow -changes 8         are changes between revisions named as the change of p99? a quarter of an hour a run
 //	go run ./slow -cost 1000,10000,30000 -d 10s    what traces cost a service, and what it takes to read them
 //	go run ./slow -check             exit status 1 if a goal was missed
 //
@@ -216,7 +216,7 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 	out := filepath.Join(p.Dir, c.name)
 	args := []string{
 		"run", "./slow/service", "--rate", fmt.Sprint(float64(c.rate)*o.factor, "/s"), "-d", o.length.String(), "--trace", o.length.String(), "-w", "0s", "--repeat", "1",
-		"--why-slow", "--json", "--out", out,
+		"--why-slow", "--trace-repeat", "6", "--json", "--out", out,
 	}
 	if c.env != "" {
 		args = append(args, "--env", c.env)

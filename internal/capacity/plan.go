@@ -16,7 +16,7 @@ const (
 func (p *Problem) Plan(e *dyno.Experiment) *dyno.Experiment {
 	w := *e
 	w.More, w.Repeats, w.Within, w.Slice, w.Alone = nil, 1, 0, 0, true
-	w.Profile, w.ProfileRepeats, w.Trace, w.WhySlow, w.Memory, w.Thresholds = nil, 0, 0, false, new(bool), nil
+	w.Profile, w.ProfileRepeats, w.Trace, w.WhySlow, w.TraceRepeats, w.Memory, w.Thresholds = nil, 0, 0, false, 0, new(bool), nil
 	w.Load.Rate, w.Load.Requests, w.Load.RequestsPerClient, w.Load.Idle = dyno.PerSecond(p.From), 0, 0, 0
 	w.Load.Duration = dyno.Duration(time.Second)
 	all := dyno.Fraction(1) // what fails is counted, not refused

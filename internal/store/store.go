@@ -10,6 +10,7 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -339,8 +340,17 @@ func parseRun(file string, data []byte) (Run, error) {
 	}
 	if err == nil {
 		run.Run.Plan.Shuffled = run.Schema <= shuffledSchema
+		formerTraces(run.Run.Plan)
 	}
 	return run.Run, err
+}
+
+// formerTraces writes out what an older dyno left to its defaults: the numbers of trials follow from it.
+func formerTraces(e *dyno.Experiment) {
+	if e.WhySlow && e.TraceRepeats == 0 {
+		ten := dyno.Duration(10 * time.Second)
+		e.TraceRepeats, e.Trace = 6, cmp.Or(e.Trace, min(ten, cmp.Or(e.Load.Duration, ten)))
+	}
 }
 
 func (d *Dir) openResults() error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -690,5 +691,41 @@ func TestRescueLater(t *testing.T) {
 	d.Rescue()
 	if _, err := store.Read(d.Path); err != nil {
 		t.Error(err)
+	}
+}
+
+// The numbers of trials of a run that an older dyno began stay what they were.
+func TestFormerTraces(t *testing.T) {
+	e := &dyno.Experiment{Subject: dyno.Subject{Package: "."}, Repeats: 1, WhySlow: true, Memory: new(bool), Load: dyno.Load{Duration: dyno.Duration(time.Minute)}}
+	all := e.Resolved()
+	d, err := store.Create(filepath.Join(t.TempDir(), "run"), store.Run{Dyno: "test", Plan: &all})
+	if err == nil {
+		err = d.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.Path, "run.json")
+	now, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := regexp.MustCompile(`(?m)^.*"trace_repeat".*\n`).ReplaceAllString(string(now), "")
+	if before == string(now) {
+		t.Fatalf("run.json has no trace_repeat:\n%s", now)
+	}
+	for text, want := range map[string]int{string(now): dyno.WhySlowBlocks, before: 6} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		read, err := store.Read(d.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials := read.Run.Plan.Trials()
+		last := trials[len(trials)-1]
+		if len(trials) != 1+want || want == 6 && last.Trace != dyno.Duration(10*time.Second) {
+			t.Errorf("%d trials, the last with a trace of %v; want %d with traces", len(trials), last.Trace, want)
+		}
 	}
 }

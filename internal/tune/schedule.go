@@ -65,7 +65,7 @@ func (s *Schedule) Most(stage Stage) time.Duration {
 func Common(e *dyno.Experiment) *dyno.Experiment {
 	p := *e
 	p.Factors, p.Settings, p.More, p.Repeats, p.Within = nil, nil, nil, 0, 0
-	p.Profile, p.ProfileRepeats, p.Trace, p.WhySlow, p.Memory, p.Thresholds = nil, 0, 0, false, new(bool), nil
+	p.Profile, p.ProfileRepeats, p.Trace, p.WhySlow, p.TraceRepeats, p.Memory, p.Thresholds = nil, 0, 0, false, 0, new(bool), nil
 	p.Load.Idle = 0
 	return &p
 }

@@ -32,7 +32,7 @@ var flags = []struct {
 	{"Service", []string{"addr", "ready", "ready-timeout", "env", "limit", "on", "image", "deployment", "go", "rev", "build", "prepare", "copy", "inject", "idle", "memory"}},
 	{"Load", []string{"concurrency", "rate", "arrival", "max-in-flight", "requests", "duration", "warmup", "path", "method", "header", "body", "data", "targets", "replay", "log-format", "speed", "replay-secrets", "grpc-method", "grpc-data", "grpc-metadata", "grpc-descriptors", "grpc-authority", "grpc-connections", "grpc-messages", "load-program", "load-arg", "command",
 		"timeout", "connect-timeout", "read-timeout", "deadline", "max-failures", "http", "insecure", "load"}},
-	{"Probes and profiles", []string{"probe", "every", "profile", "profile-repeat", "profile-heap", "trace", "why-slow", "pprof", "expvar", "prometheus", "metrics", "keep-requests", "max-requests-kept", "otlp"}},
+	{"Probes and profiles", []string{"probe", "every", "profile", "profile-repeat", "profile-heap", "trace", "why-slow", "trace-repeat", "pprof", "expvar", "prometheus", "metrics", "keep-requests", "max-requests-kept", "otlp"}},
 	{"Result", []string{"out", "format", "json", "full", "threshold", "fail-worse", "strict"}},
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,8 @@ const Status = 130
 // own twice, to dyno and to their process group.
 const oneSignal = 200 * time.Millisecond
 
+var atOnce atomic.Bool
+
 // Context ends with the first signal. A second one ends dyno at once; the guards clean up.
 func Context() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -33,7 +36,9 @@ func Context() context.Context {
 	}
 	go func() {
 		<-signals
-		fmt.Fprintln(os.Stderr, "\ndyno: stopping (interrupt again to end at once)")
+		if !atOnce.Load() {
+			fmt.Fprintln(os.Stderr, "\ndyno: stopping (interrupt again to end at once)")
+		}
 		cancel(Err)
 		time.Sleep(oneSignal)
 		signal.Stop(signals)
@@ -46,12 +51,13 @@ func AtOnce(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		context.AfterFunc(ctx, func() {
+		atOnce.Store(true)
+		defer context.AfterFunc(ctx, func() {
 			if errors.Is(context.Cause(ctx), Err) {
 				fmt.Fprintln(os.Stderr, "dyno: interrupted")
 				os.Exit(Status)
 			}
-		})
+		})()
 		return run(cmd, args)
 	}
 	return cmd

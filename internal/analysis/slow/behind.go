@@ -10,25 +10,25 @@ import (
 // behind splits a time in which a goroutine waited for a P. While a P is free, the kernel holds it up, which has to
 // wake a thread; while the world is stopped, that does; else it is what the Ps run.
 func (t *Trace) behind(from, to int64, add func(by Culprit, ns float64)) {
-	if t.ledger == nil && len(t.running) > 0 && to > from {
+	if from = max(from, t.Begin); t.ledger == nil && len(t.running) > 0 && to > from {
 		t.ledger = t.account()
 	}
 	l := t.ledger
 	if l == nil || to-from < 2*l.page {
-		t.watch(from, to, add)
+		t.moments(from, to, add)
 		return
 	}
 	first, last := (from-t.Begin+l.page-1)/l.page, (to-t.Begin)/l.page
-	t.watch(from, t.Begin+first*l.page, add)
+	t.moments(from, t.Begin+first*l.page, add)
 	for by, n := range l.numbers {
 		if ns := l.until(last, n) - l.until(first, n); ns > 1 { // less is rounding
 			add(by, ns)
 		}
 	}
-	t.watch(t.Begin+last*l.page, to, add)
+	t.moments(t.Begin+last*l.page, to, add)
 }
 
-// A ledger has the sums of what all Ps did, from the begin of the trace to the end of each page. Thousands of requests
+// A ledger has the sums of what all Ps did, from the beginning of the trace to that of each page. Thousands of requests
 // that wait behind thousands of others would take minutes without it.
 type ledger struct {
 	page    int64 // ns
@@ -43,7 +43,7 @@ func (t *Trace) account() *ledger {
 	var sums []float64
 	for at := t.Begin; at < t.End; at += l.page {
 		l.sums = append(l.sums, slices.Clone(sums))
-		t.watch(at, at+l.page, func(by Culprit, ns float64) {
+		t.moments(at, at+l.page, func(by Culprit, ns float64) {
 			n, ok := l.numbers[by]
 			if !ok {
 				n = len(sums)
@@ -64,8 +64,8 @@ func (l *ledger) until(page int64, n int) float64 {
 	return 0
 }
 
-// watch goes through a time.
-func (t *Trace) watch(from, to int64, add func(by Culprit, ns float64)) {
+// moments splits a time as behind does, from one change of any P to the next.
+func (t *Trace) moments(from, to int64, add func(by Culprit, ns float64)) {
 	if to <= from || len(t.running) == 0 {
 		return
 	}

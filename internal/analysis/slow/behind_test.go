@@ -47,7 +47,8 @@ func TestLedger(t *testing.T) {
 	w.goroutines[hog].root = int32(len(w.sites) - 1)
 	w.goroutines[other].serves = true
 	w.Begin, w.End = 1e9, 2e9
-	for p := range trace.ProcID(2) {
+	w.away = map[trace.ProcID][]span{}
+	for p := range trace.ProcID(3) {
 		for at := w.Begin; at < w.End; {
 			end := min(at+rnd.Int64N(300_000)+1, w.End)
 			switch rnd.IntN(4) {
@@ -58,14 +59,21 @@ func TestLedger(t *testing.T) {
 			case 2:
 				w.running[p] = append(w.running[p], running{at, end, other, 0, 0, exectrace.Assisting})
 			}
+			if rnd.IntN(4) == 0 {
+				w.away[p] = append(w.away[p], span{(at + end) / 2, end})
+			}
 			at = end
 		}
+	}
+	for at := w.Begin; at < w.End; at += rnd.Int64N(5e6) {
+		w.stops = append(w.stops, span{at, at + 50_000})
+		at += 50_000
 	}
 	for range 100 {
 		from := w.Begin + rnd.Int64N(1e9)
 		to := from + rnd.Int64N(w.End-from)
 		want, got := map[Culprit]float64{}, map[Culprit]float64{}
-		w.watch(from, to, func(by Culprit, ns float64) { want[by] += ns })
+		w.moments(from, to, func(by Culprit, ns float64) { want[by] += ns })
 		w.behind(from, to, func(by Culprit, ns float64) { got[by] += ns })
 		for by := range want {
 			if math.Abs(got[by]-want[by]) > 2 {

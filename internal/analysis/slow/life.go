@@ -38,7 +38,8 @@ type Hand struct {
 }
 
 const (
-	mostLives = 3     // of a trial
+	eachLives = 3     // of a trial
+	mostLives = 10    // of all
 	mostLanes = 8     // of a life
 	mostHands = 40    // of a life
 	leastSpan = 0.005 // of the request's time: shorter cannot be seen
@@ -46,7 +47,7 @@ const (
 
 // lives are those of the slowest requests, which come last, and of the typical one in the middle.
 func (t *Trace) lives(ones []one) (slowest []Life, typical *Life) {
-	for i := len(ones) - 1; i >= max(0, len(ones)-mostLives); i-- {
+	for i := len(ones) - 1; i >= max(0, len(ones)-eachLives); i-- {
 		slowest = append(slowest, t.life(&ones[i]))
 	}
 	l := t.life(&ones[len(ones)/2])

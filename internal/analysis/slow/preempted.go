@@ -40,7 +40,7 @@ func (t *Trace) Preempt(r io.Reader) error {
 	for _, g := range t.goroutines {
 		ours = g.preempt(byThread) || ours
 	}
-	t.away = map[trace.ProcID][]span{}
+	t.away, t.ledger = map[trace.ProcID][]span{}, nil
 	for p, runs := range t.running {
 		t.running[p] = divided(runs, byThread)
 		for _, h := range t.held[p] {

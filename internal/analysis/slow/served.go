@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/dynolab/dyno/internal/analysis/exectrace"
 )
@@ -127,12 +126,13 @@ func match(rs []Request, all []served) []int32 {
 		byGoroutine[all[i].goroutine] = append(byGoroutine[all[i].goroutine], int32(i))
 	}
 	m.most = mostLooked / max(1, len(byGoroutine))
-	var left []seeker
+	every := slices.Collect(maps.Keys(m.clients))
+	var left []*seeker
 	for g, mine := range byGoroutine {
-		left = append(left, m.seeker(g, mine))
+		left = append(left, m.seeker(g, mine, every))
 	}
-	slices.SortFunc(left, func(a, b seeker) int {
-		few := func(s seeker) int { return min(len(s.mine), enough) }
+	slices.SortFunc(left, func(a, b *seeker) int {
+		few := func(s *seeker) int { return min(len(s.mine), enough) }
 		return cmp.Or(few(b)-few(a), cmp.Compare(a.gap, b.gap), cmp.Compare(a.goroutine, b.goroutine))
 	})
 	for before := -1; len(left) != before; { // a client that is taken may leave another goroutine with one
@@ -153,9 +153,9 @@ type matcher struct {
 	most    int // pairs that are looked at for a goroutine
 }
 
-// mostLooked bounds the time of a search, to some seconds. Where hundreds of clients always wait for an answer, each
+// mostLooked bounds the time of a search, to some seconds. Where thousands of clients always wait for an answer, each
 // contains nearly all of every goroutine's.
-const mostLooked = 50_000_000
+const mostLooked = 100_000_000
 
 // A seeker is a goroutine that seeks its client.
 type seeker struct {
@@ -163,18 +163,21 @@ type seeker struct {
 	mine      []int32 // its requests, in the order of time
 	clients   []int   // that may be it
 	gap       int64   // the least mean one around its requests
+	looked    int     // at pairs, since the first search
 }
 
 // A candidate is a client whose requests contain some of a goroutine's.
 type candidate struct {
 	client, votes int
 	gap           int64 // that is left around them, together
+	requests      []int32
+	at            int // the first that may contain the next
 }
 
-func (m *matcher) seeker(g int32, mine []int32) seeker {
-	s := seeker{goroutine: g, mine: mine, clients: slices.Collect(maps.Keys(m.clients)), gap: math.MaxInt64}
-	left := m.candidates(&s)
-	s.clients = s.clients[:0]
+func (m *matcher) seeker(g int32, mine []int32, every []int) *seeker {
+	s := &seeker{goroutine: g, mine: mine, clients: every, gap: math.MaxInt64}
+	left := m.candidates(s)
+	s.clients, s.looked = make([]int, 0, len(left)), 0
 	for _, c := range left { // the best may be taken by another
 		s.clients = append(s.clients, c.client)
 	}
@@ -193,62 +196,77 @@ func best(all []candidate) []candidate {
 	return slices.DeleteFunc(all, func(c candidate) bool { return c.votes < greatest })
 }
 
-// candidates are the clients whose requests contain nearly as many of a goroutine's as any.
+// candidates are the clients whose requests contain nearly as many of a goroutine's as any; none if the search would take
+// too long.
 func (m *matcher) candidates(s *seeker) []candidate {
 	left := make([]candidate, 0, len(s.clients))
 	for _, c := range s.clients {
-		left = append(left, candidate{client: c})
+		left = append(left, candidate{client: c, requests: m.clients[c]})
 	}
-	looked, greatest := 0, 1
+	greatest := 1
 	for i, n := range s.mine {
 		for k := range left {
-			if r := m.contains(m.clients[left[k].client], n); r != none {
+			if r := left[k].contains(m, n); r != none {
 				left[k].votes++
 				left[k].gap += m.all[n].woken - m.rs[r].Sent + m.rs[r].Done - m.all[n].wrote
 			}
 			greatest = max(greatest, left[k].votes)
 		}
-		if seen := i + 1; seen >= 4 {
-			least := max(seen*3/4, greatest-4-int(math.Sqrt(float64(seen))))
+		seen := i + 1
+		if seen >= 4 {
+			least := max(seen*3/4, greatest-4-seen/8)
 			left = slices.DeleteFunc(left, func(c candidate) bool { return c.votes < least })
 		}
-		if looked += len(left); len(left) == 1 && i > 16 || looked > m.most {
+		if s.looked += len(left); s.looked > m.most {
+			if seen < leastSeen {
+				return nil
+			}
+			break
+		}
+		if len(left) == 1 && seen >= leastSeen {
 			break
 		}
 	}
 	return left
 }
 
+// leastSeen is how many of a goroutine's requests are looked at before the search ends.
+const leastSeen = 16
+
 // assign finds the client of one goroutine's requests: the only one whose requests contain most of them, or, of
 // several, the only one with as many requests.
-func (m *matcher) assign(s seeker) bool {
-	left := best(m.candidates(&s))
+func (m *matcher) assign(s *seeker) bool {
+	left := best(m.candidates(s))
 	if len(left) > 1 {
 		left = slices.DeleteFunc(left, func(c candidate) bool { return len(m.clients[c.client]) != len(s.mine) })
 	}
 	if len(left) != 1 {
 		return false
 	}
-	client := left[0].client
+	c := candidate{client: left[0].client, requests: m.clients[left[0].client]}
 	for _, n := range s.mine {
-		if r := m.contains(m.clients[client], n); r != none {
+		if r := c.contains(m, n); r != none {
 			m.of[r] = n
 		}
 	}
 	// A client that connects anew has another goroutine for the rest of its requests.
-	m.clients[client] = slices.DeleteFunc(m.clients[client], func(r int32) bool { return m.of[r] != none })
-	if len(m.clients[client]) == 0 {
-		delete(m.clients, client)
+	m.clients[c.client] = slices.DeleteFunc(c.requests, func(r int32) bool { return m.of[r] != none })
+	if len(m.clients[c.client]) == 0 {
+		delete(m.clients, c.client)
 	}
 	return true
 }
 
-// contains returns the request of a client that a served one may be.
-func (m *matcher) contains(list []int32, n int32) int32 {
+// contains returns the request of a client that a served one may be. It is asked in the order of time.
+func (c *candidate) contains(m *matcher, n int32) int32 {
 	s := &m.all[n]
-	k := sort.Search(len(list), func(k int) bool { return m.rs[list[k]].Sent > s.woken+slack }) - 1
-	if k >= 0 && m.rs[list[k]].Done >= s.wrote-slack {
-		return list[k]
+	for c.at+1 < len(c.requests) && m.rs[c.requests[c.at+1]].Sent <= s.woken+slack {
+		c.at++
+	}
+	if c.at < len(c.requests) {
+		if r := c.requests[c.at]; m.rs[r].Sent <= s.woken+slack && m.rs[r].Done >= s.wrote-slack {
+			return r
+		}
 	}
 	return none
 }

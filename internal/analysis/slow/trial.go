@@ -35,6 +35,7 @@ type Trial struct {
 
 	Slowest []Life // the slowest first
 	Usual   *Life  // of the median
+	Heat    []Cell // of all requests
 }
 
 // P99 is the usual quantile.
@@ -120,7 +121,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	found := len(ones)
 	ones = t.apart(ones)
 	r.Requests, r.Tracing = len(ones), found-len(ones)
-	if float64(len(ones))*(1-quantile) < 1 {
+	if float64(found)*(1-quantile) < 1 || len(ones) == 0 {
 		return nil
 	}
 	if r.Matched {
@@ -128,6 +129,7 @@ func (t *Trace) Of(sent []Request, quantile float64) *Trial {
 	}
 	slices.SortFunc(ones, func(a, b one) int { return int(a.took() - b.took()) })
 	r.Slowest, r.Usual = t.lives(ones)
+	r.Heat = t.heat(ones)
 	part := func(from, to float64) []one {
 		n := float64(len(ones))
 		return ones[int(math.Floor(from*n)):max(int(math.Floor(from*n))+1, int(math.Ceil(to*n)))]
@@ -220,11 +222,7 @@ func (t *Trace) group(ones []one, matched bool) Group {
 		c := tally{cost{}, g.Samples}
 		if matched {
 			t.spend(&c, o.goroutine, o.from, o.busy())
-			t.behind(o.busy(), o.arrived(), func(by Culprit, ns float64) {
-				if t.Limited || !by.Idle {
-					c.cost.add(Key{Part: Arriving, By: by}, ns)
-				}
-			})
+			t.arrive(&c, o)
 		}
 		ended := o.to
 		if o.ended != 0 {
@@ -243,6 +241,19 @@ func (t *Trace) group(ones []one, matched bool) Group {
 		g.Sampling[k] = math.Max(0, squares[k]-mean*mean) / n
 	}
 	return g
+}
+
+// arrive adds what a request waited before its goroutine woke.
+func (t *Trace) arrive(c *tally, o *one) {
+	if t.named != nil { // before a region the goroutine did something else, as reading the request
+		t.spend(c, o.goroutine, o.busy(), o.arrived())
+		return
+	}
+	t.behind(o.busy(), o.arrived(), func(by Culprit, ns float64) {
+		if t.Limited || !by.Idle {
+			c.cost.add(Key{Part: Arriving, By: by}, ns)
+		}
+	})
 }
 
 // outside says by the client's latency where the slow requests' excess is.

@@ -54,6 +54,9 @@ func checkMany(e *dyno.Experiment) *dyno.PlanError {
 	for _, m := range e.More {
 		more += float64(m.Blocks)
 	}
+	if e.WhySlow {
+		more += float64(cmp.Or(e.TraceRepeats, dyno.WhySlowBlocks))
+	}
 	if n *= float64(blocks) + float64(e.ProfileRepeats) + more; n > dyno.MostTrials {
 		return dyno.PlanErrorf("%.3g trials are too many (want at most %d)", n, dyno.MostTrials).Of(key)
 	}

@@ -22,6 +22,7 @@ func checkProfiles(e *dyno.Experiment) *dyno.PlanError {
 	cure := "consider: probes.pprof: /debug/pprof, if the service has it, or " + injectCure(&e.Subject)
 	return cmp.Or(
 		wrong(e.ProfileRepeats > 0 && len(e.Profile) == 0, "profile_repeat", "profile_repeat needs profile (want for example profile: [cpu, allocs])"),
+		wrong(e.TraceRepeats > 0 && !e.WhySlow, "trace_repeat", "trace_repeat needs why_slow: true"),
 		wrong(e.Trace > dyno.MostTrace, "trace", "a trace of %v is too long (want at most %v)", e.Trace, dyno.MostTrace),
 		wrong(len(e.Profile) > 0 && !reachable, "profile", "dyno cannot take a profile of %s (%s)", &e.Subject, cure),
 		wrong(e.Trace > 0 && !reachable, "trace", "dyno cannot take a trace of %s (%s)", &e.Subject, cure),

@@ -305,8 +305,9 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 func (p *Set) LookFlags(fs *pflag.FlagSet) {
 	p.Flag(fs, "profile", "", "names", "take profiles in extra trials: "+strings.Join(dyno.ProfileNames, ",")+"; or all, and why the slowest requests are slow", profiles)
 	p.Key(fs, "profile-repeat", "", "n", "profile_repeat", "number of blocks with profiles (default: as --repeat, or 6)")
-	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length in an extra trial")
-	p.Key(fs, "why-slow", "", "bool", "why_slow", "say why the slowest requests are slow: execution traces in twelve extra blocks")
+	p.Key(fs, "trace", "", "time", "trace", "take an execution trace of this length in an extra trial, or in each of --why-slow (default there 5s, or 500 requests)")
+	p.Key(fs, "why-slow", "", "bool", "why_slow", "say why the slowest requests are slow: execution traces in extra blocks")
+	p.Key(fs, "trace-repeat", "", "n", "trace_repeat", "number of blocks with traces for --why-slow (default 12)")
 	p.Key(fs, "pprof", "", "path", "probes.pprof", "path or URL of net/http/pprof, such as /debug/pprof (default: the injected probe)")
 	p.Key(fs, "slice", "", "time", "slice", "compare the levels of GOGC, GOMEMLIMIT or GOMAXPROCS in one process, in turns of this length, instead of in launches")
 	p.PublishedFlags(fs)

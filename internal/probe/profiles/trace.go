@@ -40,7 +40,8 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	if err != nil {
 		return r, err
 	}
-	began := time.Now()
+	began, ended := time.Now(), make(chan time.Time, 1)
+	stop := context.AfterFunc(ctx, func() { ended <- time.Now() })
 	if t.Pprof != "" {
 		err = remoteTrace(t, f)
 	} else {
@@ -48,7 +49,10 @@ func (Trace) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 		c := &goruntime.Client{Socket: t.Socket}
 		err = c.Stream(ctx, "trace "+seconds, t.Length+remoteGrace, t.Begin, f)
 	}
-	short := ctx.Err() != nil && time.Since(began) < t.Length*9/10
+	var short bool
+	if !stop() { // the window ended first
+		short = (<-ended).Sub(began) < t.Length*9/10
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return r, err
 	}

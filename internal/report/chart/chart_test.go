@@ -244,11 +244,11 @@ func TestGolden(t *testing.T) {
 		{"measured", []Spot{{"", "GOGC=100, measured", Extent{Value: 112 << 20}, Extent{Value: 21}}}, false},
 	}, "RSS peak", "GC CPU", mib, plain))
 	golden(t, "timelines.svg", Timelines([]string{"running", "asleep", "waiting for a lock"}, []Story{
-		{"slow: 5 ms", []Lane{
+		{"slow-1-1", "slow: 5 ms", []Lane{
 			{"the request", []Span{{0, 1, 0, "", "1, running"}, {1, 5, 2, "get cache.go:41", "4, waiting for a lock"}}},
 			{"compact", []Span{{1, 5, 0, "compact cache.go:77", "4, running"}}},
 		}, []Hand{{5, 1, 0}}},
-		{"typical: 1 ms", []Lane{{"the request", []Span{{0, 1, 0, "", "1, running"}}}}, nil},
+		{"", "typical: 1 ms", []Lane{{"the request", []Span{{0, 1, 0, "", "1, running"}}}}, nil},
 	}, plain))
 	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))
 }
@@ -272,4 +272,11 @@ func golden(t *testing.T, name string, got SVG) {
 	if text != string(want) {
 		t.Errorf("%s differs (go test ./chart -update rewrites it); got:\n%s", file, text)
 	}
+}
+
+func TestHeat(t *testing.T) {
+	golden(t, "heat.svg", Heat(Map{
+		Columns: []string{"trial 3", "", "trial 4", ""}, Rows: []string{"64.0 µs", "", "", "", "256 µs"},
+		Cells: []Cell{{0, 0, 900, "900 requests", ""}, {1, 1, 40, "40 requests", ""}, {2, 0, 700, "700 requests", ""}, {3, 4, 1, "one <request>", "slow-1-1"}},
+	}))
 }

@@ -4,6 +4,7 @@ import "slices"
 
 // A Story is what several goroutines did for one thing, such as a request.
 type Story struct {
+	ID    string // for a link of a Map; "" is none
 	Title string
 	Lanes []Lane
 	Hands []Hand
@@ -67,7 +68,13 @@ func Timelines(parts []string, stories []Story, x Format) SVG {
 		s.plot(a, x, float64(len(stories))*head+float64(lanes)*row, func() {
 			y := 0.0
 			for _, t := range stories {
+				if t.ID != "" {
+					s.WriteString(`<g id="` + escape(s.id(t.ID)) + `">`)
+				}
 				s.text(0, y+s.size+4, "heading", t.Title, s.width)
+				if t.ID != "" {
+					s.WriteString("</g>")
+				}
 				s.story(a, t, y+head, row)
 				y += head + float64(len(t.Lanes))*row
 			}

@@ -29,9 +29,10 @@ const mostFigures = 6
 // that of a setting by its place, sec prints seconds.
 func Figures(settings []compare.Setting, name func(int) string, sec chart.Format) (out []Figure) {
 	var bars []bar
+	shown := 0
 	for i := range settings {
 		w := settings[i].Slow
-		if w == nil || len(out) == mostFigures {
+		if w == nil || shown == mostFigures {
 			continue
 		}
 		of, label := "", ""
@@ -39,9 +40,14 @@ func Figures(settings []compare.Setting, name func(int) string, sec chart.Format
 			of, label = " of "+name(i), name(i)+", "
 		}
 		bars = append(bars, barsOf(w, label)...)
-		f := lives(w, sec)
-		f.ID, f.Title = "slow-"+strconv.Itoa(i+1), "Slow requests"+of+", one by one"
-		out = append(out, f)
+		id := "slow-" + strconv.Itoa(i+1)
+		slowest, usual := w.Lives()
+		all := heat(w, slowest, id, sec)
+		all.ID, all.Title = id+"-all", "All requests"+of+", by when they began"
+		each := lives(slowest, usual, id, sec)
+		each.ID, each.Title = id, "Slow requests"+of+", one by one"
+		out = append(out, all, each)
+		shown++
 	}
 	if bars == nil {
 		return nil
@@ -119,16 +125,63 @@ func spent(bars []bar, sec chart.Format) Figure {
 	}
 }
 
+// story is the ID of a slow request.
+func story(id string, n int) string { return id + "-" + strconv.Itoa(n+1) }
+
+// heat are all requests by when they began and how long they took; a click leads to those that are shown one by one.
+func heat(w *slow.Why, slowest []slow.Life, id string, sec chart.Format) Figure {
+	type cell struct{ trial, second, row int }
+	links := map[cell]string{}
+	for n, l := range slowest {
+		at := cell{l.Trial, int(l.At), slow.Row(l.Took)}
+		links[at] = cmp.Or(links[at], story(id, n))
+	}
+	seconds, first, last := 1, math.MaxInt, math.MinInt
+	for _, t := range w.Trials {
+		for _, c := range t.Heat {
+			seconds, first, last = max(seconds, c.Second+1), min(first, c.Row), max(last, c.Row)
+		}
+	}
+	var m chart.Map
+	perRow := map[int]int{}
+	for n, t := range w.Trials {
+		trial := cmp.Or(t.File, "trial "+strconv.Itoa(t.N))
+		m.Columns = append(m.Columns, trial)
+		m.Columns = append(m.Columns, make([]string, seconds-1)...)
+		for _, c := range t.Heat {
+			perRow[c.Row] += c.N
+			m.Cells = append(m.Cells, chart.Cell{
+				Column: n*seconds + c.Second, Row: c.Row - first, Count: c.N, Link: links[cell{t.N, c.Second, c.Row}],
+				Tip: fmt.Sprintf("%s of %s to %s, %s, second %d", layout.Count(c.N, "request"), sec(slow.RowFrom(c.Row)), sec(slow.RowFrom(c.Row+1)), trial, c.Second+1),
+			})
+		}
+	}
+	g := layout.Grid{Cols: []layout.Column{{}, {}, {}}, Head: [][]string{{"from", "to", "requests"}}}
+	for row := first; row <= last; row++ {
+		m.Rows = append(m.Rows, "")
+		if row%4 == 0 { // each is four times the one before
+			m.Rows[row-first] = sec(slow.RowFrom(row))
+		}
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sec(slow.RowFrom(row)), sec(slow.RowFrom(row+1)), layout.Digits(int64(perRow[row])))})
+	}
+	return Figure{
+		Shows: "Each column is a second of a trace, each row a time in the service; the darker, the more requests. " +
+			"A click on a framed cell leads to a request of it, below.",
+		Picture: chart.Heat(m),
+		Table:   layout.Section{Title: "All requests, by the time they took", Grids: []layout.Grid{g}},
+	}
+}
+
 // lives are the slowest requests of a setting, and a typical one, on one axis of time.
-func lives(w *slow.Why, sec chart.Format) Figure {
+func lives(slowest []slow.Life, usual *slow.Life, id string, sec chart.Format) Figure {
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {}, {}, {Left: true}},
 		Head: [][]string{{"", "from", "to", ""}},
 	}
 	var stories []chart.Story
-	add := func(what string, l slow.Life) {
+	add := func(id, what string, l slow.Life) {
 		from := cmp.Or(l.File, "trial "+strconv.Itoa(l.Trial))
-		t := chart.Story{Title: fmt.Sprintf("%s: %s (%s, at %s)", what, sec(l.Took), from, sec(l.At))}
+		t := chart.Story{ID: id, Title: fmt.Sprintf("%s: %s (%s, at %s)", what, sec(l.Took), from, sec(l.At))}
 		g.Rows = append(g.Rows, layout.Row{Group: t.Title})
 		for k, lane := range l.Lanes {
 			x := chart.Lane{Name: laneName(k, lane)}
@@ -146,12 +199,11 @@ func lives(w *slow.Why, sec chart.Format) Figure {
 		}
 		stories = append(stories, t)
 	}
-	slowest, usual := w.Lives()
 	for n, l := range slowest {
-		add(fmt.Sprintf("slow request %d", n+1), l)
+		add(story(id, n), fmt.Sprintf("slow request %d", n+1), l)
 	}
 	if usual != nil {
-		add("a typical request", *usual)
+		add("", "a typical request", *usual)
 	}
 	return Figure{
 		Shows: "Each row is a goroutine: the request's own, and those that it waited for. A line from one to another is where it let that one go on. " +

@@ -124,7 +124,7 @@ func SlowNotes(w *slow.Why) []string {
 	notes := []string{fmt.Sprintf("%s of %s%s with %s requests in all, %s of them slow. %s these took %s in the mean, typical ones (p40 to p60) %s.",
 		layout.Count(len(w.Trials), "trace"), d(length), each, layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
 	if tracing > 0 {
-		notes = append(notes, fmt.Sprintf("%s more are left out: meanwhile the runtime wrote the trace itself, which it does once a second.", layout.Digits(int64(tracing))))
+		notes = append(notes, fmt.Sprintf("%s more are left out: they ran while the runtime wrote the trace, which it does once a second.", layout.Digits(int64(tracing))))
 	}
 	switch {
 	case matched && client.Slow > client.Typical:

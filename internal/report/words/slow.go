@@ -73,6 +73,8 @@ func Behind(c slow.Culprit) string {
 		return "while other requests were " + doing[c.Part]
 	case c.Site.Func == "":
 		return "for something unknown"
+	case strings.HasPrefix(c.Site.Func, "runtime.gcBgMarkWorker"):
+		return "while the garbage collector was " + doing[c.Part]
 	case c.Site.Line == 0: // the function that a goroutine was started with
 		return "while " + Site(c.Site) + " was " + doing[c.Part]
 	}
@@ -124,13 +126,15 @@ func SlowNotes(w *slow.Why) []string {
 	notes := []string{fmt.Sprintf("%s of %s%s with %s requests in all, %s of them slow. %s these took %s in the mean, typical ones (p40 to p60) %s.",
 		layout.Count(len(w.Trials), "trace"), d(length), each, layout.Digits(int64(requests)), layout.Digits(int64(few)), from, d(mean), d(typical))}
 	if tracing > 0 {
-		notes = append(notes, fmt.Sprintf("%s more are left out: they ran while the runtime wrote the trace, which it does once a second.", layout.Digits(int64(tracing))))
+		notes = append(notes, fmt.Sprintf("Left out are %s more that ran while the runtime wrote the trace, which it does once a second.", layout.Digits(int64(tracing))))
 	}
 	switch {
 	case matched && client.Slow > client.Typical:
-		share := func(s float64) string { return fmt.Sprintf("%.0f %%", 100*s/(client.Slow-client.Typical)) }
-		notes = append(notes, fmt.Sprintf("Those with the highest latency may be others. dyno, which sent them, saw %s from when they were due, and %s for typical ones. Of that excess %s is in the service, %s in dyno before they were sent, %s in the kernel, which woke the service late though a P was free, and %s after the answer was written.",
-			d(client.Slow), d(client.Typical), share(client.Service), share(client.InDyno), share(client.Waking), share(client.Leaving)))
+		share := func(s float64) string {
+			return fmt.Sprintf("%.0f %%", math.Round(100*s/(client.Slow-client.Typical))+0) // + 0: no "-0"
+		}
+		notes = append(notes, fmt.Sprintf("These are the slowest in the service. By latency, from when dyno was due to send a request, %s took %s, and typical ones %s. Of that excess %s is in the service, %s in dyno before it sent them, %s in the kernel, which woke the service late though a P was free, and %s after the service had written its answer.",
+			SlowShare(w.Quantile), d(client.Slow), d(client.Typical), share(client.Service), share(client.InDyno), share(client.Waking), share(client.Leaving)))
 	case !matched && sent > 0:
 		notes = append(notes, "dyno could not tell which request of its own is which of the trace, as with a sample of requests, or from another machine.")
 	}
@@ -186,7 +190,10 @@ func onCPU(seen map[slow.Part]bool, known bool) (notes []string) {
 		if known {
 			kernel = ""
 		}
-		notes = append(notes, "Running is what the Go runtime takes for that: page faults are in it, and time in which "+kernel+"a hypervisor kept the thread off the CPU.")
+		notes = append(notes, "The Go runtime cannot tell from running: page faults, and time in which "+kernel+"a hypervisor kept the thread off the CPU.")
+	}
+	if seen[exectrace.Runnable] {
+		notes = append(notes, "A P is one of the GOMAXPROCS places at which Go code runs.")
 	}
 	if seen[exectrace.Preempted] {
 		notes = append(notes, "Kept off the CPU is a thread that could go on: another one had the CPU, which may be the service's own or dyno's, or a CPU limit was used up.")

@@ -190,7 +190,7 @@ func onCPU(seen map[slow.Part]bool, known bool) (notes []string) {
 		if known {
 			kernel = ""
 		}
-		notes = append(notes, "The Go runtime cannot tell from running: page faults, and time in which "+kernel+"a hypervisor kept the thread off the CPU.")
+		notes = append(notes, "Running includes page faults, and time in which "+kernel+"a hypervisor kept the thread off the CPU: the Go runtime cannot tell.")
 	}
 	if seen[exectrace.Runnable] {
 		notes = append(notes, "A P is one of the GOMAXPROCS places at which Go code runs.")

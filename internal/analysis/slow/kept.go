@@ -6,7 +6,7 @@ import (
 )
 
 // Version changes whenever a trace would be read otherwise: trials that were kept with another one are not used.
-const Version = 6
+const Version = 7
 
 type groupJSON struct {
 	N       int

@@ -125,10 +125,17 @@ type reader struct {
 
 	procs   int64                  // the least GOMAXPROCS
 	since   map[trace.ProcID]int64 // when a P became free
+	calls   map[trace.ProcID]call  // which goroutine has it while it is in a system call
 	regions map[inGoroutine]*region
 	tasks   map[trace.TaskID]task
 	kinds   map[string]*kind
 	stopped int64 // when the world was; 0: it was not
+}
+
+// A call is a system call that goes on.
+type call struct {
+	goroutine int32
+	since     int64
 }
 
 // Read reads an execution trace of Go 1.22 or later. The subject's own code is that of package
@@ -144,7 +151,7 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 		stacks: make([]stack, 1), sites: make([]Site, 1),
 		running: map[trace.ProcID][]running{}, free: map[trace.ProcID][]span{}, held: map[trace.ProcID][]hold{},
 	}
-	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]task{}, kinds: map[string]*kind{}, since: map[trace.ProcID]int64{}}
+	w := reader{Trace: t, prefixes: prefixes, numbers: map[trace.GoID]int32{}, of: map[trace.Stack]int32{}, byText: map[string]int32{}, bySite: map[Site]int32{}, regions: map[inGoroutine]*region{}, tasks: map[trace.TaskID]task{}, kinds: map[string]*kind{}, since: map[trace.ProcID]int64{}, calls: map[trace.ProcID]call{}}
 	for read := 0; ; read++ {
 		e, err := events.ReadEvent()
 		if errors.Is(err, io.EOF) {
@@ -170,6 +177,9 @@ func Read(r io.Reader, prefixes ...string) (*Trace, error) {
 	t.named = w.requests()
 	for p := range w.since {
 		w.freed(p)
+	}
+	for p := range w.calls {
+		w.called(p)
 	}
 	for _, runs := range t.running {
 		slices.SortFunc(runs, func(a, b running) int { return cmp.Compare(a.begin, b.begin) })
@@ -249,6 +259,9 @@ func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 		last := &g.life[len(g.life)-1]
 		last.waker, last.wstack = waker, wstack
 	}
+	if w.calls[g.proc].goroutine == n && from == trace.GoSyscall {
+		w.called(g.proc)
+	}
 	if facts.serves {
 		g.serves = !facts.serves2
 	}
@@ -266,6 +279,10 @@ func (w *reader) transition(e *trace.Event, s *trace.StateTransition) {
 		g.proc, g.thread, g.stack = e.Proc(), int32(e.Thread()), 0
 		if from == trace.GoUndetermined { // the event may be another thread's
 			g.thread = 0
+		}
+	case trace.GoSyscall:
+		if from == trace.GoRunning && g.proc != trace.NoProc {
+			w.calls[g.proc] = call{n, w.now}
 		}
 	case trace.GoRunnable:
 		g.stack = 0
@@ -322,6 +339,7 @@ func (w *reader) proc(e *trace.Event, s *trace.StateTransition) {
 		return
 	}
 	w.freed(p)
+	w.called(p)
 	switch n := len(w.held[p]); {
 	case to == trace.ProcIdle:
 		w.since[p] = w.now
@@ -338,6 +356,15 @@ func (w *reader) freed(p trace.ProcID) {
 		w.free[p] = append(w.free[p], span{at, w.now})
 	}
 	delete(w.since, p)
+}
+
+// called ends the time in which a goroutine in a system call had a P: it comes back, or the P is taken from it.
+func (w *reader) called(p trace.ProcID) {
+	if c, ok := w.calls[p]; ok && w.now > c.since {
+		g := w.goroutines[c.goroutine]
+		w.running[p] = append(w.running[p], running{c.since, w.now, c.goroutine, g.stack, g.thread, exectrace.Syscall})
+	}
+	delete(w.calls, p)
 }
 
 // pass ends a goroutine's stretch and begins the next.

@@ -15,7 +15,7 @@ var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress co
 
 // IsStandard reports whether a function is of the standard library: by its package, and by
 // its file, as the toolchain or -trimpath has it. The two may differ: internal/bytealg.MakeNoZero
-// is in runtime/slice.go. Without a package it is assembly, of which the file alone tells.
+// is in runtime/slice.go. A name without a package is of assembly: then the file alone decides.
 func IsStandard(pkg, file string) bool {
 	if pkg != "" && !slices.Contains(standard, firstElement(pkg)) {
 		return false

@@ -2,7 +2,7 @@ package own
 
 import "testing"
 
-// Assembly of the runtime has names without a package, and is nobody's own.
+// A function of assembly has no package in its name. That of the runtime is standard, and not the subject's own.
 func TestAssembly(t *testing.T) {
 	for name, file := range map[string]string{
 		"gcWriteBarrier": "/usr/local/go/src/runtime/asm_amd64.s",

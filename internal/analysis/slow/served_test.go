@@ -6,6 +6,11 @@ import (
 	"testing"
 )
 
+func byTime(rs []Request, all []served) {
+	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
+	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+}
+
 // Requests that share connections are told apart by when their handlers began and ended, also those that waited
 // together before they began, or before their answers left.
 func TestHandlers(t *testing.T) {
@@ -33,8 +38,7 @@ func TestHandlers(t *testing.T) {
 			rs, all = append(rs, q), append(all, s)
 		}
 	}
-	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
-	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	byTime(rs, all)
 	of := handlers(rs, all)
 	known, wrong := 0, 0
 	for i, n := range of {
@@ -68,8 +72,7 @@ func TestMatch(t *testing.T) {
 			at += took + rng.Int64N(3e7)
 		}
 	}
-	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
-	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	byTime(rs, all)
 	found := 0
 	for i, n := range match(rs, all) {
 		if n == none {
@@ -130,8 +133,7 @@ func TestMatchWaiting(t *testing.T) {
 			at += took + 10_000
 		}
 	}
-	slices.SortFunc(rs, func(a, b Request) int { return int(a.Sent - b.Sent) })
-	slices.SortFunc(all, func(a, b served) int { return int(a.woken - b.woken) })
+	byTime(rs, all)
 	found := 0
 	for i, n := range match(rs, all) {
 		if n == none {

@@ -4,7 +4,7 @@ import "slices"
 
 // A Story is what several goroutines did for one thing, such as a request.
 type Story struct {
-	ID    string // for a link of a Map; "" is none
+	ID    string // which a Cell of a Map can link to; may be empty
 	Title string
 	Lanes []Lane
 	Hands []Hand

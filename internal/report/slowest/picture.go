@@ -125,34 +125,48 @@ func spent(bars []bar, sec chart.Format) Figure {
 	}
 }
 
+// trace names the trace of a trial, or that in a file.
+func trace(trial int, file string) string { return cmp.Or(file, "trial "+strconv.Itoa(trial)) }
+
+// A trace is no longer than dyno.MostTrace; rows reach to hours.
+const mostSeconds, mostRows = 60, 70
+
 // story is the ID of a slow request.
 func story(id string, n int) string { return id + "-" + strconv.Itoa(n+1) }
 
 // heat are all requests by when they began and how long they took; a click leads to those that are shown one by one.
 func heat(w *slow.Why, slowest []slow.Life, id string, sec chart.Format) Figure {
-	type cell struct{ trial, second, row int }
+	type cell struct {
+		trace       string
+		second, row int
+	}
 	links := map[cell]string{}
 	for n, l := range slowest {
-		at := cell{l.Trial, int(l.At), slow.Row(l.Took)}
+		at := cell{trace(l.Trial, l.File), int(l.At), slow.Row(l.Took)}
 		links[at] = cmp.Or(links[at], story(id, n))
 	}
 	seconds, first, last := 1, math.MaxInt, math.MinInt
+	cells := func(t *slow.Trial) []slow.Cell { // a kept file may say anything
+		return slices.DeleteFunc(slices.Clone(t.Heat), func(c slow.Cell) bool {
+			return c.N <= 0 || c.Second < 0 || c.Second > mostSeconds || c.Row < 0 || c.Row > mostRows
+		})
+	}
 	for _, t := range w.Trials {
-		for _, c := range t.Heat {
+		for _, c := range cells(t) {
 			seconds, first, last = max(seconds, c.Second+1), min(first, c.Row), max(last, c.Row)
 		}
 	}
 	var m chart.Map
 	perRow := map[int]int{}
 	for n, t := range w.Trials {
-		trial := cmp.Or(t.File, "trial "+strconv.Itoa(t.N))
-		m.Columns = append(m.Columns, trial)
+		name := trace(t.N, t.File)
+		m.Columns = append(m.Columns, name)
 		m.Columns = append(m.Columns, make([]string, seconds-1)...)
-		for _, c := range t.Heat {
+		for _, c := range cells(t) {
 			perRow[c.Row] += c.N
 			m.Cells = append(m.Cells, chart.Cell{
-				Column: n*seconds + c.Second, Row: c.Row - first, Count: c.N, Link: links[cell{t.N, c.Second, c.Row}],
-				Tip: fmt.Sprintf("%s of %s to %s, %s, second %d", layout.Count(c.N, "request"), sec(slow.RowFrom(c.Row)), sec(slow.RowFrom(c.Row+1)), trial, c.Second+1),
+				Column: n*seconds + c.Second, Row: c.Row - first, Count: c.N, Link: links[cell{name, c.Second, c.Row}],
+				Tip: fmt.Sprintf("%s of %s to %s, %s, second %d", layout.Count(c.N, "request"), sec(slow.RowFrom(c.Row)), sec(slow.RowFrom(c.Row+1)), name, c.Second+1),
 			})
 		}
 	}
@@ -180,8 +194,7 @@ func lives(slowest []slow.Life, usual *slow.Life, id string, sec chart.Format) F
 	}
 	var stories []chart.Story
 	add := func(id, what string, l slow.Life) {
-		from := cmp.Or(l.File, "trial "+strconv.Itoa(l.Trial))
-		t := chart.Story{ID: id, Title: fmt.Sprintf("%s: %s (%s, at %s)", what, sec(l.Took), from, sec(l.At))}
+		t := chart.Story{ID: id, Title: fmt.Sprintf("%s: %s (%s, at %s)", what, sec(l.Took), trace(l.Trial, l.File), sec(l.At))}
 		g.Rows = append(g.Rows, layout.Row{Group: t.Title})
 		for k, lane := range l.Lanes {
 			x := chart.Lane{Name: laneName(k, lane)}

@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,7 +115,7 @@ func measure(ctx context.Context, o options) error {
 	case o.cost != "":
 		return cost(ctx, p, o)
 	}
-	fmt.Printf("%-10s %6s  %18s  %5s  %s\n", "service", "rate", "planted, ms", "said", "first line")
+	fmt.Printf("%-10s %6s  %18s  %7s  %s\n", "service", "rate", "planted, ms", "said", "first line")
 	goals := program.Goals{W: os.Stdout, Width: 60}
 	right, near, known, of := 0, 0, 0, 0
 	for _, c := range all {
@@ -132,7 +131,7 @@ func measure(ctx context.Context, o options) error {
 		if !c.unknown {
 			truth = fmt.Sprintf("%.2f of %.2f %3.0f%%", r.truth.Planted, r.truth.Excess, 100*share)
 			known++
-			if math.Abs(share-r.share) <= 0.05 {
+			if share >= r.share-0.05 && share <= r.most+0.05 {
 				near++
 			}
 		}
@@ -146,10 +145,10 @@ func measure(ctx context.Context, o options) error {
 			of++
 			mark = "wrong"
 		}
-		fmt.Printf("%-10s %6.0f  %18s  %4.0f%%  %s %s\n", c.name, float64(c.rate)*o.factor, truth, 100*r.share, r.said, mark)
+		fmt.Printf("%-10s %6.0f  %18s  %3.0f-%.0f%%  %s %s\n", c.name, float64(c.rate)*o.factor, truth, 100*r.share, 100*r.most, r.said, mark)
 	}
 	goals.Judge(fmt.Sprintf("the right line is on top in %d of %d", of*9/10, of), strconv.Itoa(right), right >= of*9/10)
-	goals.Judge("its share is within 5 points of what the handlers measured", fmt.Sprintf("%d of %d", near, known), near == known)
+	goals.Judge("the handlers' share is within 5 points of it", fmt.Sprintf("%d of %d", near, known), near == known)
 	return goals.Conclude(o.check)
 }
 
@@ -164,6 +163,7 @@ type found struct {
 	truth struct{ Requests, Excess, Planted float64 }
 	said  string
 	share float64 // of lines that are the planted cause, of the excess that a handler can see
+	most  float64 // share and the waits for a CPU, which a handler's clock cannot tell from what it waits for
 	right bool
 }
 
@@ -261,10 +261,14 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 		}
 	}
 	for _, l := range w.Lines {
-		if l.is(c) {
-			r.share += l.Excess.Mean / seen
+		switch share := l.Excess.Mean / seen; {
+		case l.is(c):
+			r.share += share
+		case l.Part == "runnable" || l.Part == preempted:
+			r.most += max(share, 0)
 		}
 	}
+	r.most += r.share
 	for _, t := range w.Trials {
 		text, err := os.ReadFile(filepath.Join(out, "trials", fmt.Sprintf("%04d", t.Trial), "stdout.log"))
 		if err != nil {

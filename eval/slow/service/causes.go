@@ -111,7 +111,6 @@ func (c *cache) rebuild() {
 // A pool of two workers.
 type job struct {
 	queued time.Time
-	waited time.Duration
 	done   chan struct{}
 }
 
@@ -119,7 +118,6 @@ var jobs = make(chan *job, 1000)
 
 func worker() {
 	for j := range jobs {
-		j.waited = time.Since(j.queued)
 		work()
 		close(j.done)
 	}
@@ -131,7 +129,7 @@ func enqueue() time.Duration {
 	j := &job{queued: time.Now(), done: make(chan struct{})}
 	jobs <- j
 	<-j.done
-	return j.waited
+	return time.Since(j.queued)
 }
 
 // Another service that is slow now and then.

@@ -74,7 +74,7 @@ var all = []planted{
 	{"logchan", 800, "channel", "logLine<-writeOut", "", false},
 	{"sqlpool", 900, "channel|sync", "query<-answer", "", false},
 	{"transport", 300, "channel|sync", "ask", "", false},
-	{"errgroup", 300, "channel", "limitedGroup<-part", "", false},
+	{"errgroup", 300, "channel|sync", "limitedGroup<-part", "", false},
 	{"timer", 400, "sleep", "backOff", "", false},
 	{"syscall", 400, "syscall", "blockInKernel", "", false},
 	{"dns", 300, "network|channel", "lookUp", "", false},
@@ -264,7 +264,7 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 		switch share := l.Excess.Mean / seen; {
 		case l.is(c):
 			r.share += share
-		case l.Part == "runnable" || l.Part == preempted:
+		case slices.Contains([]string{"runnable", "stopped", preempted}, l.Part):
 			r.most += max(share, 0)
 		}
 	}

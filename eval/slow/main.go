@@ -148,7 +148,7 @@ func measure(ctx context.Context, o options) error {
 		fmt.Printf("%-10s %6.0f  %18s  %3.0f-%.0f%%  %s %s\n", c.name, float64(c.rate)*o.factor, truth, 100*r.share, 100*r.most, r.said, mark)
 	}
 	goals.Judge(fmt.Sprintf("the right line is on top in %d of %d", of*9/10, of), strconv.Itoa(right), right >= of*9/10)
-	goals.Judge("the handlers' share is within 5 points of it", fmt.Sprintf("%d of %d", near, known), near == known)
+	goals.Judge("the handlers' share is between these, to 5 points", fmt.Sprintf("%d of %d", near, known), near == known)
 	return goals.Conclude(o.check)
 }
 

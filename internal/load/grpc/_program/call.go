@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -106,9 +107,17 @@ func (c *caller) stream(ctx context.Context, r *client.Request, message *mem.Buf
 func (c *caller) Close() error { return c.load.links.drop(c.link) }
 
 // failed gives an error the kind that dyno counts it by.
+//
+// The service knows the deadline, too. It may reset the stream before the timer of ctx has run here.
 func (c *caller) failed(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
+	end, limited := ctx.Deadline()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
 		return ctx.Err() // the plan's limit, and no answer of the service
+	case limited && !time.Now().Before(end):
+		return context.DeadlineExceeded
 	}
 	return coded(err)
 }

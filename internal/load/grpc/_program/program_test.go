@@ -284,7 +284,19 @@ func TestFailures(t *testing.T) {
 	if err := c.Do(ctx, new(client.Request)); err != context.DeadlineExceeded {
 		t.Errorf("%v", err)
 	}
+	reset := status.Error(codes.Canceled, "stream terminated by RST_STREAM with error code: CANCEL")
+	if err := new(caller).failed(lateTimer{t.Context()}, reset); err != context.DeadlineExceeded {
+		t.Errorf("the service was quicker with the deadline than the timer here: %v", err)
+	}
+	if err := new(caller).failed(t.Context(), reset); err == context.DeadlineExceeded || err == nil {
+		t.Errorf("the service reset a stream without a deadline: %v", err)
+	}
 }
+
+// A lateTimer is a context whose deadline is over, though its timer has not run yet.
+type lateTimer struct{ context.Context }
+
+func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
 
 func TestNoService(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -58,8 +58,12 @@ func TestEnginesFailures(t *testing.T) {
 					cause = "connection closed" // net/http does not tell them apart
 				}
 				rec, err := run(t.Context(), base, e.load(tt.load), nil, Options{}, e.choose)
+				n := rec.Requests
+				for late := time.Now().Add(time.Minute); conns.Load() < n && time.Now().Before(late); time.Sleep(time.Millisecond) {
+					// A request may have timed out before the service came to accept its connection.
+				}
 				// An open load does not wait for ever for its only connection.
-				if n := rec.Requests; err != nil || n+rec.Unsent != 4 || n < 4 && !e.open || int64(rec.Failures[cause]) != n || conns.Load() != n {
+				if err != nil || n+rec.Unsent != 4 || n < 4 && !e.open || int64(rec.Failures[cause]) != n || conns.Load() != n {
 					t.Errorf("failures %v of %d requests on %d connections, %v; want 4 times %q on 4", rec.Failures, rec.Requests, conns.Load(), err, cause)
 				}
 			})

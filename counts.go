@@ -57,11 +57,14 @@ func IsLatency(metric string) bool {
 	return i < indices["req/s"] // the first metric that is neither
 }
 
-// Rank splits a metric's name into its step, "" for the whole trial's, and the
+// Rank splits a metric's name into its step or need, "" for the whole trial's, and the
 // index of the rest in Metrics, or len(Metrics) if it is not there.
 func Rank(name string) (step string, index int) {
 	if i, ok := indices[name]; ok {
 		return "", i
+	}
+	if need, rest := NeedOf(name); need != "" {
+		return need, indices[rest]
 	}
 	for i, m := range Metrics {
 		if s, ok := strings.CutSuffix(name, "-"+m.Name); ok && strings.HasSuffix(m.Name, "-sec") {

@@ -21,16 +21,17 @@ import (
 
 // An Experiment is a plan of trials. Its JSON is a plan's file, which dyno run -f reads.
 type Experiment struct {
-	Name     string    `json:"name,omitempty"`
-	Subject  Subject   `json:"subject,omitzero"`
-	Factors  Factors   `json:"vary,omitempty"`     // crossed; none means one setting, ""
-	Settings []Setting `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
-	Repeats  int       `json:"repeat,omitempty"`   // blocks; 0 means as many as it takes where several settings are compared, else DefaultRepeats, of slices DefaultPairs
-	Seed     *uint64   `json:"seed,omitempty"`     // of the order of trials and of all else that is random, see Draw and Rand; nil means 0
-	Limits   Limits    `json:"limits,omitzero"`    // of every trial's subject
-	On       On        `json:"on,omitzero"`        // where trials run
-	Load     Load      `json:"load,omitzero"`
-	Probes   Probes    `json:"probes,omitzero"`
+	Name     string          `json:"name,omitempty"`
+	Subject  Subject         `json:"subject,omitzero"`
+	Needs    map[string]Need `json:"needs,omitempty"`    // what the subject uses, by names
+	Factors  Factors         `json:"vary,omitempty"`     // crossed; none means one setting, ""
+	Settings []Setting       `json:"settings,omitempty"` // listed instead of crossed; the first is the baseline
+	Repeats  int             `json:"repeat,omitempty"`   // blocks; 0 means as many as it takes where several settings are compared, else DefaultRepeats, of slices DefaultPairs
+	Seed     *uint64         `json:"seed,omitempty"`     // of the order of trials and of all else that is random, see Draw and Rand; nil means 0
+	Limits   Limits          `json:"limits,omitzero"`    // of every trial's subject
+	On       On              `json:"on,omitzero"`        // where trials run
+	Load     Load            `json:"load,omitzero"`
+	Probes   Probes          `json:"probes,omitzero"`
 
 	// What would disturb compared trials has trials of its own, which come last.
 	Profile        []string `json:"profile,omitempty"`        // of ProfileNames: taken over the window of further trials of every setting
@@ -114,7 +115,7 @@ type Subject struct {
 	PID        int    `json:"pid,omitempty"`        // a process that runs already: watch only
 	Process    string `json:"process,omitempty"`    // the name of one
 
-	Args         []string          `json:"args,omitempty"`  // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}}
+	Args         []string          `json:"args,omitempty"`  // templates: {{.Addr}} {{.Host}} {{.Port}} {{.Dir}} {{.arg.NAME}} {{.needs.NAME.URL}}
 	Env          map[string]string `json:"env,omitempty"`   // added to dyno's own environment; values are templates too
 	Files        map[string]string `json:"files,omitempty"` // to be in {{.Dir}} before the launch: name → text, a template too
 	Addr         string            `json:"addr,omitempty"`  // where it serves: scheme, host and port, a template too; "" means http://{{.Addr}}
@@ -134,6 +135,8 @@ type Subject struct {
 	Copy    []string `json:"copy,omitempty"`    // paths of the working tree that git does not have, to be copied there
 
 	Layout uint32 `json:"-"` // of a trial: seed of the order of functions; 0: the linker's own
+
+	Needs map[string]Need `json:"-"` // of a trial: those of the experiment, with the levels of the setting
 
 	Plantable bool `json:"-"` // built so that changes can be planted in its requests: package subject, Plant
 }
@@ -390,9 +393,9 @@ type Probes struct {
 	Metrics    []string `json:"metrics,omitempty"`    // of Prometheus, beside go_* and process_*, which are read anyway
 }
 
-// ProbeNames are the probes of plans. The last three need the service's address, and pprof
+// ProbeNames are the probes of plans. expvar, prometheus and pprof need the service's address, and pprof
 // has to be asked for.
-var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus", "pprof"}
+var ProbeNames = []string{"proc", "cgroup", "gctrace", "runtime", "expvar", "prometheus", "pprof", "needs"}
 
 // ProfileNames are the profiles of plans, as in package runtime/pprof.
 var ProfileNames = []string{"cpu", "heap", "allocs", "goroutine", "mutex", "block"}

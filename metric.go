@@ -81,6 +81,11 @@ var Metrics = []Metric{
 	{"allocs/op", -1, true, "objects allocated per operation of a benchmark"},
 	{"cpu-frac", -1, false, "CPU time of a watched process, as a share of one core"},
 	{"minflt/s", -1, false, "minor page faults (served without a disk) per second of a watched process"},
+	{"statements/req", -1, false, "statements or commands that a need was asked per request"},
+	{"statement-sec/req", -1, false, "time that a need worked on statements per request"},
+	{"rows/req", -1, false, "rows that a database returned or changed per request"},
+	{"temp-B/req", -1, false, "bytes of temporary files that a database wrote per request"},
+	{"connections", 0, false, "most connections to a need"},
 	{"threads", -1, false, "most threads"},
 	{"goroutines", -1, false, "most goroutines"},
 	{"fds", -1, false, "most open file descriptors"},
@@ -93,13 +98,17 @@ var Percentiles = []struct {
 }{{"p50-sec", .5}, {"p90-sec", .9}, {"p95-sec", .95}, {"p99-sec", .99}, {"p99.9-sec", .999}}
 
 // MetricByName finds a metric. The latency of one named step, such as
-// "login-p99-sec", is not primary but otherwise as "p99-sec".
+// "login-p99-sec", is not primary but otherwise as "p99-sec". Of a need, such as
+// "db-cpu-sec/req", CPU time is primary.
 func MetricByName(name string) (Metric, bool) {
 	step, i := Rank(name)
 	if i == len(Metrics) {
 		return Metric{}, false
 	}
 	m := Metrics[i]
+	if need, _ := NeedOf(name); need != "" {
+		return Metric{name, m.Better, m.Name == "cpu-sec/req", m.Help + " of need " + need}, true
+	}
 	if m.Name != name {
 		m = Metric{name, m.Better, false, m.Help + " of step " + step}
 	}

@@ -31,6 +31,7 @@ type Result struct {
 	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
 	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
 	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
+	Statements  Statements      `json:"statements,omitempty"` // what needs did in the window, the most frequent first
 	InForce     []Setting       `json:"in_force,omitempty"`   // what the Go runtime had of GOGC, GOMEMLIMIT and GOMAXPROCS from the window on; several if that changed, none if it is unknown
 	Overridden  []Override      `json:"overridden,omitempty"` // what the plan asked for of these, and did not take effect
 	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see

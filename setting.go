@@ -23,6 +23,7 @@ import (
 //	load.rate                  the rate of the load, or its stages
 //	load.speed                 how much faster than recorded a replay is
 //	load.concurrency           its clients, or its most connections
+//	needs.NAME.KEY             what the plan says of a need: delay, args, seed, rev, version, env.VARIABLE
 type Factor struct {
 	Name   string
 	Levels []string // as written; the first is the baseline
@@ -181,12 +182,14 @@ func (t *Trial) apply(l Level) (err error) {
 		t.Limits.CPU, err = ParseCPUs(l.Value)
 	case l.Factor == "limit.memory":
 		t.Limits.Memory, err = ParseSize(l.Value)
+	case strings.HasPrefix(l.Factor, "needs."):
+		err = t.applyNeed(strings.TrimPrefix(l.Factor, "needs."), l.Value)
 	case argName.MatchString(l.Factor):
 		t.Subject.Arg = with(t.Subject.Arg, strings.TrimPrefix(l.Factor, "arg."), l.Value)
 	case IsName(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
-		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate, load.speed or load.concurrency)", l.Factor)
+		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate, load.speed, load.concurrency or needs.NAME.KEY)", l.Factor)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Factor, err)

@@ -2,6 +2,7 @@ package dyno
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -254,6 +255,11 @@ func (e *Experiment) MetricNames() []string {
 					names = append(names, step+"-"+p.Metric)
 				}
 			}
+		}
+	}
+	for _, need := range slices.Sorted(maps.Keys(e.Needs)) {
+		for _, m := range needMetrics {
+			names = append(names, need+"-"+m)
 		}
 	}
 	for _, m := range e.Probes.Metrics {

@@ -164,6 +164,7 @@ func (e *Experiment) Compared() int {
 func (e *Experiment) Written(s Setting) (Trial, *PlanError) {
 	all := e.Resolved()
 	t := Trial{Setting: s, Subject: all.Subject, Load: e.load(), Probes: all.Probes, Limits: e.Limits, Grouped: e.grouped()}
+	t.Subject.Needs = e.Needs
 	if e.Slice > 0 { // one launch, under the first level
 		t.Load.Duration = e.sliced()
 		s = e.Levels()[0]

@@ -84,6 +84,7 @@ func Read(dir *Dir, o Options) (*Findings, error) {
 	opt.Steadiness = f.steadiness()
 	f.Notes = append(f.Notes, dirDoubts(dir)...)
 	addCauses(&opt, profilesByKind(&opt, dir, f.Results), opt.Settings[0].String())
+	addStatements(&opt, f.Results, opt.Settings[0].String())
 	f.Table = tabulate(f.Results, opt)
 	f.attribute(o.Serves)
 	f.whySlow(o)

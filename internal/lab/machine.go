@@ -16,9 +16,11 @@ import (
 	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/internal/cgroup"
 	"github.com/dynolab/dyno/internal/load/grpc"
+	"github.com/dynolab/dyno/internal/needs"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/probe/goruntime"
 	"github.com/dynolab/dyno/internal/probe/kernel"
+	"github.com/dynolab/dyno/internal/probe/needed"
 	"github.com/dynolab/dyno/internal/probe/profiles"
 	"github.com/dynolab/dyno/internal/probe/published"
 	"github.com/dynolab/dyno/internal/subject"
@@ -38,6 +40,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		}
 	}
 	end := new(subject.Ends)
+	keeper := &needs.Keeper{Build: builder.Build, Tell: builder.Tell}
 	l = &Lab{Hands: Hands{
 		Vet: func(ctx context.Context, s dyno.Subject) error {
 			if !s.Launched() {
@@ -49,8 +52,10 @@ func Open(host string) (l *Lab, release func() error, err error) {
 			if !s.Launched() {
 				return nil
 			}
-			_, err := builder.Build(ctx, s)
-			return err
+			if _, err := builder.Build(ctx, s); err != nil {
+				return err
+			}
+			return keeper.Prepare(ctx, s)
 		},
 		Sum: func(ctx context.Context, s dyno.Subject) (string, error) {
 			if !s.Launched() {
@@ -64,7 +69,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		},
 		Sources: builder.Sources,
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*Running, error) {
-			return start(ctx, builder, t, dir, host, patience, end)
+			return start(ctx, builder, keeper, t, dir, host, patience, end)
 		},
 		Names: func(ctx context.Context, s dyno.Subject, variable string) bool {
 			return !s.Launched() || builder.Names(ctx, s, variable)
@@ -86,7 +91,7 @@ func Open(host string) (l *Lab, release func() error, err error) {
 		Knobs:   func(pid int, socket string) (Knobs, error) { return goruntime.OpenKnobs(pid, socket) },
 		CPU:     kernel.CPU,
 	}}
-	return l, builder.Close, nil
+	return l, func() error { return errors.Join(keeper.Close(), builder.Close()) }, nil
 }
 
 // Programs builds the programs of loads with some variables of the environment. After release nothing
@@ -156,7 +161,7 @@ func programOf(name, dir string) dyno.Subject {
 
 // start launches the subject of a trial. Its stderr goes to stderr.log, and trace lines to
 // gctrace.txt.
-func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, host string, patience time.Duration, end *subject.Ends) (*Running, error) {
+func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, t *dyno.Trial, dir, host string, patience time.Duration, end *subject.Ends) (*Running, error) {
 	if !t.Subject.Launched() {
 		return &Running{Base: t.Subject.URL}, nil
 	}
@@ -168,13 +173,25 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 	if err != nil {
 		return nil, err
 	}
+	opened, closeLogs, err := openNeeds(ctx, keeper, t, dir)
+	if err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
+	var data map[string]map[string]string
+	if opened != nil {
+		data = opened.Data
+	}
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
+		Needs:  data,
 		Stdout: out.stdout, Stderr: out.Trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
 		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
 	if err != nil {
-		return nil, errors.Join(err, out.Close())
+		if opened != nil {
+			opened.Close()
+		}
+		return nil, errors.Join(err, out.Close(), closeLogs())
 	}
 	trace := out.Trace
 	if p.Foreign {
@@ -194,6 +211,7 @@ func start(ctx context.Context, builder *subject.Builder, t *dyno.Trial, dir, ho
 		Kill:     func() { p.Stop(0) },
 	}
 	running.Stop = func() error { running.Late = end.Stop(p); return out.Close() }
+	withNeeds(running, p, opened, closeLogs)
 	return running, nil
 }
 
@@ -272,7 +290,7 @@ func ProbeNamed(name string) (probe.Probe, bool) {
 		"proc": kernel.Proc{}, "cgroup": kernel.ControlGroup{},
 		"gctrace": goruntime.Collector{}, "runtime": goruntime.Metrics{},
 		"expvar": published.Expvar{}, "prometheus": published.Prometheus{}, "pprof": published.Index{},
-		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{}, "preempted": kernel.Preempted{},
+		dyno.ForProfile: profiles.Profiles{}, dyno.ForTrace: profiles.Trace{}, "preempted": kernel.Preempted{}, "needs": needed.Needs{},
 	}[name]
 	return p, ok
 }

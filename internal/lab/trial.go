@@ -187,7 +187,7 @@ func (t *trial) withSubject(ctx context.Context, do func(context.Context, *Runni
 		stopped = fmt.Errorf("stop subject: %w", stopped)
 	}
 	ended := running.Err()
-	t.died = t.died || ended != nil
+	t.died = t.died || ended != nil && !errors.As(ended, new(*VoidError)) // else it was a need that ended
 	return cmp.Or(exhausted, ended, err, stopped)
 }
 
@@ -223,6 +223,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		r.Collections = within(saw.Collections, r.Start.Sub(saw.Origin))
 		take(r, ofLoad(&t.Trial, rec))
 		take(r, ofProbes(&t.Trial, saw, rec))
+		r.Statements = saw.Statements
 		err = errors.Join(cmp.Or(err, w.missed), writeFiles(t.dir, saw.Files))
 	}
 	w.latency.close(r.Latency)

@@ -3,6 +3,7 @@ package lab
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -131,6 +132,11 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 		}
 		m.add(v.Metric, v.Value)
 	}
+	for _, v := range saw.Values {
+		if need, metric := dyno.NeedOf(v.Metric); need != "" && !strings.HasSuffix(metric, "/req") {
+			m.add(v.Metric, v.Value)
+		}
+	}
 	divide := func(totals map[string]string, by float64) {
 		for metric, total := range totals {
 			if v, ok := saw.Values.Get(total); ok && by > 0 {
@@ -142,6 +148,11 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 		divide(ratios.perSecond, rec.Elapsed.Seconds())
 	}
 	requests := float64(rec.Window)
+	for name := range t.Subject.Needs {
+		for _, total := range []string{"cpu-sec", "statements", "statement-sec", "rows", "temp-B"} {
+			divide(map[string]string{name + "-" + total + "/req": name + "-" + total}, requests)
+		}
+	}
 	divide(ratios.perRequest, requests)
 	if cycles, ok := saw.Values.Get("gc-cycles"); ok && requests > 0 {
 		m.add("req/gc", requests/cycles)

@@ -76,6 +76,11 @@ func (w *window) open(ctx context.Context) error {
 			w.target.Beside = append(w.target.Beside, r.Target.All()...)
 		}
 	}
+	for _, r := range w.trial.beside.alive() {
+		if r.Target.PID != w.target.PID {
+			w.target.Others = append(w.target.Others, r.Target.Others...)
+		}
+	}
 	if w.target.Every < often && (w.target.PID != 0 || w.target.Expvar+w.target.Prometheus != "") {
 		w.warnings.AddOf(dyno.WarnProbeCost, "probes.every", "probes that read every %v cost the subject CPU time (consider: 1s)", w.target.Every)
 	}
@@ -163,7 +168,7 @@ func (w *window) probes() (names []string) {
 	use, to := w.trial.Probes.Use, &w.target
 	allows := map[string]bool{
 		"proc": to.PID != 0, "cgroup": to.Grouped, "runtime": to.Socket != "", "gctrace": to.Trace != nil, "expvar": to.Expvar != "", "prometheus": to.Prometheus != "",
-		"pprof": to.Pprof != "" && slices.Contains(use, "pprof"),
+		"needs": len(to.Needs) > 0, "pprof": to.Pprof != "" && slices.Contains(use, "pprof"),
 	}
 	for _, name := range dyno.ProbeNames {
 		if allows[name] && (len(use) == 0 || slices.Contains(use, name)) {

@@ -200,6 +200,14 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 		return optional(d, to)
 	case **dyno.Recording:
 		return optional(d, to)
+	case **dyno.Server:
+		return func(n ast.Node) {
+			if *to = new(dyno.Server); kind(n) != "nothing" { // postgres: with nothing to say of it
+				d.mapping(n, d.keys(*to))
+			}
+		}
+	case *map[string]dyno.Need:
+		return func(n ast.Node) { d.needs(n, to) }
 	case *dyno.Subject:
 		return func(n ast.Node) { d.subject(n, to) }
 	case *dyno.Load:
@@ -231,8 +239,11 @@ func (d *decoder) reader(key string, to any) func(ast.Node) {
 			d.pairs(n, func(k, v ast.Node) { (*to)[d.scalar(k)] = read(v) })
 		}
 	case *[]string:
-		if key == "data" {
+		switch key {
+		case "data":
 			return func(n ast.Node) { d.messages(n, to) }
+		case "seed":
+			return list(d, to, func(s string) (string, error) { return d.path(s), nil })
 		}
 		texts := list(d, to, func(s string) (string, error) { return s, nil })
 		if key != "build" {

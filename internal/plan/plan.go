@@ -57,16 +57,30 @@ func Locate(file string, src []byte, e *dyno.PlanError) *dyno.PlanError {
 func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 	s.Dir = "."
 	keys := d.keys(s)
-	keys["package"] = func(n ast.Node) {
-		// An import path or a directory, as in the arguments of dyno run.
-		s.Package = d.scalar(n)
-		if dir := d.path(s.Package); strings.HasPrefix(s.Package, ".") || isDir(dir) {
-			s.Package = dir
-		}
-	}
+	keys["package"] = func(n ast.Node) { s.Package = d.packageOf(n) }
 	keys["binary"] = func(n ast.Node) { s.Binary = d.path(d.scalar(n)) }
 	d.mapping(n, keys)
 	s.Dir = d.path(s.Dir)
+}
+
+func (d *decoder) needs(n ast.Node, needs *map[string]dyno.Need) {
+	*needs = map[string]dyno.Need{}
+	d.pairs(n, func(k, v ast.Node) {
+		var need dyno.Need
+		keys := d.keys(&need)
+		keys["package"] = func(n ast.Node) { need.Package = d.packageOf(n) }
+		d.mapping(v, keys)
+		(*needs)[d.scalar(k)] = need
+	})
+}
+
+// packageOf reads an import path or a directory, as in the arguments of dyno run.
+func (d *decoder) packageOf(n ast.Node) string {
+	name := d.scalar(n)
+	if dir := d.path(name); strings.HasPrefix(name, ".") || isDir(dir) {
+		return dir
+	}
+	return name
 }
 
 func exists(path string) bool {

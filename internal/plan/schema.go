@@ -95,7 +95,11 @@ func describe(root, step schema) error {
 			}
 			used[name] = true
 			text.put(of)
-			if below, ok := of["properties"].(schema); ok {
+			below, ok := of["properties"].(schema)
+			if each, isMap := of["additionalProperties"].(schema); isMap && each["properties"] != nil { // the names are the user's
+				below, ok, name = each["properties"].(schema), true, name+".NAME"
+			}
+			if ok {
 				if err := walk(name+".", below); err != nil {
 					return err
 				}
@@ -142,6 +146,12 @@ func schemaOf(key string, t reflect.Type) schema {
 		return object(t)
 	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.Recording](), reflect.TypeFor[*dyno.GRPC]():
 		return object(t.Elem())
+	case reflect.TypeFor[map[string]dyno.Need]():
+		return mapOf(object(reflect.TypeFor[dyno.Need]()))
+	case reflect.TypeFor[*dyno.Server]():
+		server := object(reflect.TypeFor[dyno.Server]())
+		server["type"] = []string{"object", "null"}
+		return server
 	case reflect.TypeFor[dyno.Factors]():
 		return mapOf(listOf(plainValue()))
 	case reflect.TypeFor[[]dyno.Setting]():
@@ -195,6 +205,8 @@ func schemaOf(key string, t reflect.Type) schema {
 			return oneOf("constant", "poisson")
 		case "keep_requests":
 			return oneOf("all", "none")
+		case "per":
+			return oneOf(dyno.PerLaunch, dyno.PerBlock, dyno.PerRun)
 		case "http":
 			return schema{"enum": []any{"1.1", "2", 1.1, 2}}
 		}

@@ -13,7 +13,11 @@ import (
 // Set gives a key of a plan, such as "load.warmup", the value that a text says. The text
 // is read as in a file, but commas separate the elements of a list.
 func Set(e *dyno.Experiment, key, text string) error {
-	v := reflect.ValueOf(e)
+	return SetIn(reflect.ValueOf(e), key, text)
+}
+
+// SetIn is Set for a part of a plan, to which v points.
+func SetIn(v reflect.Value, key, text string) error {
 	for key := range strings.SplitSeq(key, ".") {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))

@@ -10,7 +10,7 @@ import (
 // trust is the order in which probes are believed about the same metric: the runtime
 // is exact, gctrace rounds, the kernel knows no collections, and what a service
 // publishes comes late.
-var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace, "preempted"}
+var trust = []string{"runtime", "gctrace", "proc", "cgroup", "expvar", "prometheus", "pprof", dyno.ForProfile, dyno.ForTrace, "preempted", "needs"}
 
 // fewCycles is the number below which the window's ends matter too much.
 const fewCycles = 3
@@ -40,6 +40,7 @@ func Merge(readings map[string]Reading) Reading {
 		m.Own = append(m.Own, r.Own...)
 		m.Warnings = append(m.Warnings, r.Warnings...)
 		m.Files = append(m.Files, r.Files...)
+		m.Statements = append(m.Statements, r.Statements...)
 		if len(m.Collections) == 0 {
 			m.Collections, m.Origin = r.Collections, r.Origin
 		}

@@ -31,6 +31,9 @@ type Target struct {
 	// its high-water mark of memory, which is read 10 times a second at most.
 	Gentle bool
 
+	Needs  []Need // that work for the subject; the probe needs
+	Others []int  // processes whose descendants, too, disturb no turn of the subject: servers that subjects of the block need
+
 	Beside []int // PIDs of the subjects that take turns with it: no other processes
 
 	Grouped bool // the process has a control group of its own; cgroup needs it
@@ -51,6 +54,24 @@ type Target struct {
 
 	// Create makes a file of the trial; trace needs it.
 	Create func(name string) (io.WriteCloser, error)
+}
+
+// A Need is a server that works for the subject.
+type Need struct {
+	Name   string
+	PID    int  // of its first process; 0 if that is not known
+	Booked bool // all that it does is for this subject
+
+	Count func(ctx context.Context) (Count, error) // since it was started
+}
+
+// A Count is what a server did for a subject until now. What it does not count is 0.
+type Count struct {
+	Statements  dyno.Statements // nil: they are not counted
+	Temp        float64         // bytes of temporary files
+	Connections float64         // now
+
+	HasRows, HasTemp, HasConnections bool
 }
 
 // All are the processes of the subject: PID and Also.
@@ -94,6 +115,8 @@ type Reading struct {
 	Collections []dyno.Collection // that ended in the window, in order; since Origin
 	Origin      time.Time
 	Files       []File // that belong into the trial's directory
+
+	Statements dyno.Statements // what needs did in the window
 
 	InForce InForce // settings of the Go runtime, as far as this probe knows them
 	GOGC    Bounds  // by the goals of collections

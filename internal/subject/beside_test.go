@@ -134,7 +134,7 @@ func TestOwnLimit(t *testing.T) {
 func TestPortsDiffer(t *testing.T) {
 	last := map[string]int{}
 	for i := range 20000 {
-		addr, err := freeAddr("127.0.0.1")
+		addr, err := FreeAddr("127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}

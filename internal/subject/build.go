@@ -124,7 +124,7 @@ func (b *Builder) Build(ctx context.Context, s dyno.Subject) (*Built, error) {
 func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil || s.Binary != "" {
+	if _, err := expand(s, "127.0.0.1:1", "/dir", needless(s)); err != nil || s.Binary != "" {
 		return err // what is compiled is looked at by Build, at once
 	}
 	src, err := b.find(ctx, s)
@@ -151,7 +151,7 @@ func (b *Builder) Check(ctx context.Context, s dyno.Subject) error {
 
 // build is Build for who holds mu.
 func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
-	if _, err := expand(s, "127.0.0.1:1", "/dir"); err != nil {
+	if _, err := expand(s, "127.0.0.1:1", "/dir", needless(s)); err != nil {
 		return nil, err
 	}
 	if s.Binary != "" && s.Plantable {

@@ -39,6 +39,8 @@ type Options struct {
 	// s.ReadyTimeout; 0 means that it is not.
 	Patience time.Duration
 
+	Needs map[string]map[string]string // what templates have of each need: {{.needs.NAME.KEY}}
+
 	Host string // address of this machine that the subject serves at; "" means 127.0.0.1
 
 	Limits  dyno.Limits // are those of the subject's own control group, which Grouped alone makes too
@@ -72,7 +74,7 @@ type Process struct {
 //
 // [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
-	addr, err := freeAddr(cmp.Or(o.Host, "127.0.0.1"))
+	addr, err := FreeAddr(cmp.Or(o.Host, "127.0.0.1"))
 	if err != nil {
 		return nil, fmt.Errorf("choose a port: %w", err)
 	}
@@ -85,7 +87,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 		return nil, err
 	}
 	own := guard.TempName(temp)
-	l, err := expand(s, addr, own)
+	l, err := expand(s, addr, own, o.Needs)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +150,9 @@ func (p *Process) Err() error {
 				f.why = "subject ended, as its supervisor " + p.Broken
 			}
 			f.why = cmp.Or(f.why, "subject ended: "+p.Status)
+			if where, cure := unreached(f.lines + f.out); where != "" {
+				f.why, f.cure = f.why+"; it could not connect to "+where, cure
+			}
 			return f
 		}
 	default:
@@ -167,7 +172,8 @@ var chosen struct {
 	next  int
 }
 
-func freeAddr(host string) (string, error) {
+// FreeAddr returns an address of host whose TCP port is free, and none of those that it returned last.
+func FreeAddr(host string) (string, error) {
 	chosen.Lock()
 	defer chosen.Unlock()
 	for tries := 1; ; tries++ {
@@ -340,8 +346,17 @@ type told struct {
 	dir  bool // {{.Dir}} is in some of them, so it is to be made
 }
 
-// expand executes the templates of s. dir is a path that nothing else has.
-func expand(s dyno.Subject, addr, dir string) (*launch, error) {
+// needless stands for the needs of a subject before they are started.
+func needless(s dyno.Subject) map[string]map[string]string {
+	needs := map[string]map[string]string{}
+	for name := range s.Needs {
+		needs[name] = map[string]string{"URL": "http://127.0.0.1:1", "Addr": "127.0.0.1:1", "Host": "127.0.0.1", "Port": "1", "Dir": "/dir", "Prefix": "dyno"}
+	}
+	return needs
+}
+
+// expand executes the templates of s. dir is a path that nothing else has; needs are as Options.Needs.
+func expand(s dyno.Subject, addr, dir string, needs map[string]map[string]string) (*launch, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -350,10 +365,10 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 	if arg == nil {
 		arg = map[string]string{} // so that {{.arg.NAME}} is a missing key
 	}
-	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "Dir": dir, "arg": arg}
+	data := map[string]any{"Addr": addr, "Host": host, "Port": port, "Dir": dir, "arg": arg, "needs": needs}
 	l := &launch{env: map[string]string{"PORT": port}, files: map[string]string{}}
 	value := func(text string) (string, error) {
-		v, err := execute(text, data)
+		v, err := Execute(text, data)
 		l.told.port = l.told.port || v != text && strings.Contains(v, port)
 		l.told.dir = l.told.dir || strings.Contains(v, dir)
 		return v, err
@@ -376,7 +391,7 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 		}
 		l.told.dir = true
 	}
-	if l.base, err = execute(cmp.Or(s.Addr, "http://{{.Addr}}"), data); err == nil && !dyno.IsAddress(l.base) {
+	if l.base, err = Execute(cmp.Or(s.Addr, "http://{{.Addr}}"), data); err == nil && !dyno.IsAddress(l.base) {
 		err = fmt.Errorf("%q is not an address (want for example https://{{.Addr}} or https://127.0.0.1:8443)", l.base)
 	}
 	if err != nil {
@@ -397,7 +412,8 @@ func expand(s dyno.Subject, addr, dir string) (*launch, error) {
 // mostSocket is the longest path of a unix socket, in bytes (sockaddr_un, unix(7)).
 const mostSocket = 107
 
-func execute(text string, data any) (string, error) {
+// Execute executes a template of a plan.
+func Execute(text string, data any) (string, error) {
 	var b strings.Builder
 	t, err := template.New("").Option("missingkey=error").Parse(text)
 	if err == nil {
@@ -407,7 +423,7 @@ func execute(text string, data any) (string, error) {
 		if lines := strings.SplitN(text, "\n", 2); len(lines) > 1 { // a file: the error has the line's number
 			text = lines[0] + "…"
 		}
-		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}}; two braces of its own are {{\"{{\"}})",
+		return "", fmt.Errorf("%q: %s (want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}}, {{.arg.NAME}} or {{.needs.NAME.URL}}; two braces of its own are {{\"{{\"}})",
 			text, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return b.String(), nil
@@ -423,7 +439,7 @@ type Told struct {
 
 // Tell executes the templates of s with an address and a directory, as Start does.
 func Tell(s dyno.Subject, addr, dir string) (*Told, error) {
-	l, err := expand(s, addr, dir)
+	l, err := expand(s, addr, dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func TestTold(t *testing.T) {
 		{"{{.Host}}", false, false}, {`{{printf "%s/x" .Dir}}`, false, true},
 	} {
 		for _, s := range []dyno.Subject{{Args: []string{c.text, "-v"}}, {Env: map[string]string{"A": c.text, "B": ""}}} {
-			l, err := expand(s, "127.0.0.1:8080", "/tmp/own")
+			l, err := expand(s, "127.0.0.1:8080", "/tmp/own", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestTold(t *testing.T) {
 
 // A service with TLS, or with an address of its own, is ready there.
 func TestAddr(t *testing.T) {
-	own := must(t, func() (string, error) { return freeAddr("127.0.0.1") })
+	own := must(t, func() (string, error) { return FreeAddr("127.0.0.1") })
 	for _, c := range []struct{ addr, tells, base string }{
 		{"https://{{.Addr}}", "{{.Addr}}", "https://127.0.0.1:"},
 		{"https://" + own, own, "https://" + own},

@@ -48,6 +48,8 @@ const (
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
 	ClassFiles      Class = "mapped files"  // whose pages the kernel can take back
+	ClassStatements Class = "statements"       // that a need was asked
+	ClassServer     Class = "time in a server" // that the service needs, in its statements
 	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 
@@ -71,12 +73,13 @@ type Place struct {
 type lever struct {
 	class   Class
 	metric  string
-	profile string  // of dyno.ProfileNames, that tells where; "" if none does
+	profile string  // of dyno.ProfileNames, that tells where, or "calls" or "time" and a need; "" if none does
 	of      string  // the metric that this one's change is divided by: it contains this metric, or has its unit after scale; "": units differ, ratios are compared
 	scale   float64 // to the unit of of; 0 means 1
 	part    bool    // of is the primary metric, and the share in it can be told
 	inverse bool    // more of it is less of the primary metric
 	all     bool    // every request under way waits for it, as all of the process does
+	exact   bool    // it may be a count without any noise, of which the table says that only the signs count
 	far     float64 // how far it is from the primary metric: others come before it
 }
 
@@ -98,6 +101,35 @@ var levers = map[string][]lever{
 		{class: ClassStacks, metric: "goroutines"},
 		{class: ClassStacks, metric: "threads"},
 	},
+}
+
+// leversOf are the levers of a primary metric, with those of what the service needs.
+func (t *Table) leversOf(metric string) []lever {
+	all := levers[metric]
+	need, rest := dyno.NeedOf(metric)
+	latency := rest == "p50-sec" || rest == "p99-sec" || rest == "req/s"
+	for _, row := range t.Rows {
+		name, what := dyno.NeedOf(row.Name)
+		if name == "" || !latency && (need != "" && need != name || rest != "cpu-sec/req") {
+			continue
+		}
+		l := lever{metric: row.Name, inverse: rest == "req/s", exact: true}
+		switch what {
+		case "statements/req":
+			l.class, l.profile = ClassStatements, "calls "+name
+		case "statement-sec/req":
+			if need == "" && !latency { // the subject's CPU does not work there
+				continue
+			}
+			if l.class, l.profile, l.far = ClassServer, "time "+name, 0.5; latency {
+				l.of = "mean-sec"
+			}
+		default:
+			continue
+		}
+		all = append(slices.Clip(all), l)
+	}
+	return all
 }
 
 // latencyLevers are those of response times. CPU time has no unit in common with requests
@@ -150,7 +182,7 @@ func (t *Table) why(i int, where Places) []Why {
 	var whys []Why
 	s := &t.Settings[i]
 	for _, m := range t.Rows {
-		if !m.Primary || levers[m.Name] == nil || !sure(s.Versus[m.Name]) {
+		if !m.Primary || len(t.leversOf(m.Name)) == 0 || !sure(s.Versus[m.Name]) {
 			continue
 		}
 		whys = append(whys, Why{m.Name, t.causes(i, m.Metric, places)})
@@ -162,9 +194,9 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	s := &t.Settings[i]
 	moved := s.Versus[m.Name]
 	found := []Cause{}
-	for _, l := range levers[m.Name] {
+	for _, l := range t.leversOf(m.Name) {
 		v, ok := s.Versus[l.metric]
-		if !ok || !sure(v) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
+		if !ok || !sure(v) && !(l.exact && surely(v)) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
 			continue
 		}
 		nan := dyno.Number(math.NaN())
@@ -214,7 +246,7 @@ func (t *Table) Likely(i int) (class Class, metric string, more int) {
 			continue
 		}
 		m, _ := dyno.MetricByName(w.Metric)
-		for _, l := range levers[w.Metric] {
+		for _, l := range t.leversOf(w.Metric) {
 			v, ok := s.Versus[l.metric]
 			if !ok || l.metric == w.Metric || v.Verdict != stats.Unclear || v.MoreBlocks == 0 || (v.Diff > 0) == ((s.Versus[w.Metric].Diff > 0) == l.inverse) {
 				continue
@@ -305,6 +337,9 @@ func (s *Setting) idleCPUs() bool {
 // sure reports whether the table itself calls a metric changed. A cause is of no use if the row
 // of it says unclear.
 func sure(v Versus) bool { return v.Verdict == stats.Better || v.Verdict == stats.Worse }
+
+// surely reports whether the interval of a change, of two blocks or more, is apart from no change by more than 1 %.
+func surely(v Versus) bool { return v.Comparison.N >= 2 && (v.Lo > 1.01 || v.Hi < 0.99) }
 
 // share is the 95 % interval of a share, the ratio of two mean differences within blocks, by linearisation:
 // part − share·whole has the mean 0. It is NaN where a block lacks a value.

@@ -60,6 +60,7 @@ func File(e *dyno.Experiment) *dyno.PlanError {
 			checkLoad(&t.Load),
 			wrong(endless, "load none", "a load of none has no end (want for example duration: 10m)"),
 			checkSource(&t),
+			checkNeeds(e, &t),
 		); err != nil {
 			return err
 		}

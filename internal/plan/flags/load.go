@@ -290,6 +290,7 @@ func (p *Set) SubjectFlags(fs *pflag.FlagSet) {
 	p.List(fs, "env", "", "NAME=value", "environment of the subject; may be repeated", func(e *dyno.Experiment, vs []string) error {
 		return assign(&e.Subject.Env, vs)
 	})
+	p.List(fs, "need", "", "NAME=KIND,...", "what the subject uses: db=postgres,seed=FILE, cache=redis,per=block, users=package=./cmd/users, or another key of needs; it serves at {{.needs.NAME.URL}}; may be repeated", needs)
 	p.Flag(fs, "limit", "", "limits", "limits of the subject's control group, such as cpu=0.5,memory=128MiB; cpu=10% is 0.1 CPUs", limit)
 	p.Key(fs, "go", "", "version", "subject.go", "version of the Go toolchain that builds the subject")
 	p.Key(fs, "rev", "", "revision", "subject.rev", "git revision to build")

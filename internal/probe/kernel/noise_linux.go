@@ -17,6 +17,7 @@ type noise struct {
 	all    procfs.CPUStat // of /proc/stat, the sum of the CPUs
 	own    float64
 	beside map[int]float64 // of processes that do not disturb, by process
+	others map[int]float64 // of families that do not disturb, by their first process
 
 	throttled cgroup.Throttling // of dyno's own control group
 	limit     float64           // of that, in CPUs
@@ -33,7 +34,7 @@ const (
 
 // readNoise sums the CPUs in /proc/stat, and leaves out those beside that have ended. Processes of policy SCHED_IDLE count
 // as beside: they run only where nothing else wants to (sched(7)). proc is /proc.
-func readNoise(proc string, cpus *unix.CPUSet, beside []int) (noise, error) {
+func readNoise(proc string, cpus *unix.CPUSet, beside, others []int) (noise, error) {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return noise{}, err
@@ -46,11 +47,16 @@ func readNoise(proc string, cpus *unix.CPUSet, beside []int) (noise, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &own); err != nil {
 		return noise{}, err
 	}
-	n := noise{all: sum(st, cpus), own: float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, beside: map[int]float64{}}
+	n := noise{all: sum(st, cpus), own: float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9, beside: map[int]float64{}, others: map[int]float64{}}
 	n.throttled, n.limit = cgroup.Own(proc)
 	for _, pid := range slices.Concat(beside, idlers(cpus)) {
 		if cpu, err := CPU(pid); err == nil {
 			n.beside[pid] = cpu
+		}
+	}
+	for _, pid := range others {
+		if cpu, err := NewFamily(pid).CPU(); err == nil {
+			n.others[pid] = cpu
 		}
 	}
 	return n, nil
@@ -140,6 +146,11 @@ func (n noise) since(before noise, subject float64) (values dyno.Values, warning
 	own := n.own - before.own
 	for pid, cpu := range n.beside {
 		if began, ok := before.beside[pid]; ok {
+			own += cpu - began
+		}
+	}
+	for pid, cpu := range n.others {
+		if began, ok := before.others[pid]; ok {
 			own += cpu - began
 		}
 	}

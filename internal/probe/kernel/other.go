@@ -19,6 +19,11 @@ type (
 	Preempted    struct{}
 )
 
+type Family struct{}
+
+func (*Family) CPU() (float64, error)      { return 0, errNotLinux }
+func (*Family) Resident() (float64, error) { return 0, errNotLinux }
+
 func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
 	return probe.Reading{}, errNotLinux
 }
@@ -38,4 +43,5 @@ func Find(string) ([]Process, error)                   { return nil, errNotLinux
 func Resident(int) (rss, file float64, err error)      { return 0, 0, errNotLinux }
 func ResidentExact(int) (rss, file float64, err error) { return 0, 0, errNotLinux }
 func Together(...int) (float64, error)                 { return 0, errNotLinux }
+func NewFamily(int) *Family                            { return nil }
 func MappedFiles(int) (float64, string, error)         { return 0, "", errNotLinux }

@@ -25,7 +25,7 @@ type Proc struct{}
 
 func (Proc) Watch(ctx context.Context, t probe.Target) (probe.Reading, error) {
 	p, err := newTree(t.All()...)
-	w := &procWatch{p: p, gentle: t.Gentle, beside: t.Beside, points: probe.Points{Sample: t.Sample}}
+	w := &procWatch{p: p, gentle: t.Gentle, beside: t.Beside, others: t.Others, points: probe.Points{Sample: t.Sample}}
 	if err == nil {
 		w.statm, err = os.Open(fmt.Sprintf("/proc/%d/statm", t.PID))
 	}
@@ -81,6 +81,7 @@ type procWatch struct {
 	mark    uint64  // the high-water mark at the beginning, bytes
 	gentle  bool    // Target.Gentle
 	beside  []int   // Target.Beside
+	others  []int   // Target.Others
 	memory  float64 // of the machine, bytes
 
 	begun    bool
@@ -119,7 +120,7 @@ func (w *procWatch) begin() (err error) {
 		users = append(users, p.PID)
 	}
 	w.cpus = mayUse(users...)
-	w.noise, err = readNoise(procfs.DefaultMountPoint, w.cpus, w.beside)
+	w.noise, err = readNoise(procfs.DefaultMountPoint, w.cpus, w.beside, w.others)
 	return err
 }
 
@@ -259,7 +260,7 @@ func (w *procWatch) reading() (probe.Reading, error) {
 	if !w.precise {
 		r.Warnings.Add(dyno.WarnCoarse, "CPU time has a resolution of 10 ms, as dyno cannot read the CPU clock of the process")
 	}
-	now, err := readNoise(procfs.DefaultMountPoint, w.cpus, w.beside)
+	now, err := readNoise(procfs.DefaultMountPoint, w.cpus, w.beside, w.others)
 	if err != nil {
 		return r, err
 	}

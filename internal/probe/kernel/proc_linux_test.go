@@ -254,7 +254,7 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%v stops: %q, want %q", stops, text, want)
 		}
 	}
-	if n, err := readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), []int{os.Getpid()}); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
+	if n, err := readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), []int{os.Getpid()}, nil); err != nil || n.beside[os.Getpid()] <= 0 || n.own <= 0 || n.all.Idle+n.all.User <= 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	idler := exec.Command("sleep", "60")

@@ -138,7 +138,7 @@ func startInside(g *cgroup.Group, j *Job, files []uintptr) (pid int, err error) 
 	// Not /proc/self/exe, which systemd-run would take for itself.
 	self := fmt.Sprintf("/proc/%d/exe", os.Getpid())
 	argv := append(slices.Clone(g.Command), self, launcherName)
-	pid, err = fork(argv[0], argv, env, j.Dir, append(files, order.Fd(), fault.Fd()))
+	pid, err = fork(argv[0], argv, env, j.Dir, append(files, order.Fd(), fault.Fd()), nil)
 	order.Close()
 	fault.Close()
 	if err != nil {

@@ -133,6 +133,7 @@ type supervisor struct {
 	pid    int              // of the program; 0 when it has ended
 	asked  bool             // to end, while it lived
 	late   <-chan time.Time // when the time of grace is over
+	quit   syscall.Signal   // Job.Quit, until it was sent
 }
 
 func (s *supervisor) obey(o order) {
@@ -228,15 +229,17 @@ func (s *supervisor) start(j *Job, files []uintptr) (err error) {
 		s.pid, err = startInside(s.group, j, files)
 		return err
 	}
-	s.pid, err = fork(j.Path, j.Args, j.Env, j.Dir, files)
+	s.quit = j.Quit
+	s.pid, err = fork(j.Path, j.Args, j.Env, j.Dir, files, j.User)
 	return err
 }
 
-func fork(path string, argv, env []string, dir string, files []uintptr) (pid int, err error) {
-	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Dir: dir, Env: env, Files: files,
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
+func fork(path string, argv, env []string, dir string, files []uintptr, user *User) (pid int, err error) {
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if user != nil {
+		sys.Credential = &syscall.Credential{Uid: user.UID, Gid: user.GID}
+	}
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: dir, Env: env, Files: files, Sys: sys})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
@@ -326,7 +329,11 @@ func (s *supervisor) await() (status string) {
 				status, s.pid, kill = describe(d.status), 0, children()
 			}
 		}
-		if kill {
+		if kill && s.quit != 0 && s.pid != 0 {
+			unix.Kill(s.pid, s.quit)
+			unix.Kill(s.pid, unix.SIGCONT)
+			s.quit, s.late = 0, time.After(quitGrace)
+		} else if kill {
 			s.killAll()
 			// Children of the killed become ours as these die, and
 			// may have forked meanwhile.
@@ -334,6 +341,9 @@ func (s *supervisor) await() (status string) {
 		}
 	}
 }
+
+// quitGrace is how long a program has after Job.Quit.
+const quitGrace = time.Second
 
 // children reports whether this process has any, dead ones included.
 func children() bool {

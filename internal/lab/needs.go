@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/needs"
+	"github.com/dynolab/dyno/internal/subject"
+)
+
+// openNeeds starts what the subject of a trial needs, and keeps what servers write in files of the trial. Without
+// needs, both results are nil. An error says nothing about the subject.
+func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) (*needs.Opened, func() error, error) {
+	if len(t.Subject.Needs) == 0 {
+		return nil, func() error { return nil }, nil
+	}
+	var logs []*logFile
+	var errs []error
+	closeLogs := func() error {
+		for _, l := range logs {
+			errs = append(errs, l.close())
+		}
+		return errors.Join(errs...)
+	}
+	opened, err := k.Open(ctx, t, func(need string) io.Writer {
+		log, err := newLogFile(dir, "need-"+need+".log")
+		if err != nil {
+			errs = append(errs, err)
+			return io.Discard
+		}
+		logs = append(logs, log)
+		return log
+	})
+	if mistake := (*dyno.PlanError)(nil); err != nil && !errors.As(err, &mistake) && ctx.Err() == nil {
+		err = &VoidError{Why: err.Error()}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, closeLogs())
+	}
+	return opened, closeLogs, nil
+}
+
+// withNeeds ends a running subject when one of its needs does, and its needs after it.
+func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, closeLogs func() error) {
+	if opened == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-p.Done:
+		case <-opened.Done:
+		}
+	}()
+	running.Done = done
+	running.Err = func() error {
+		if err := opened.Err(); err != nil {
+			return &VoidError{Why: err.Error()}
+		}
+		return p.Err()
+	}
+	running.Target.Needs = opened.Targets()
+	for _, n := range running.Target.Needs {
+		if n.PID != 0 {
+			running.Target.Others = append(running.Target.Others, n.PID)
+		}
+	}
+	stop := running.Stop
+	running.Stop = func() error {
+		err := stop()
+		opened.Close()
+		return errors.Join(err, closeLogs())
+	}
+}

@@ -1,0 +1,354 @@
+// Package needs starts what a subject uses: databases, caches, other services. It owns their seeds, their
+// directories and their processes, and knows of each kind how it is found, seeded, asked whether it is ready, and
+// asked what it did. It puts no load on them and judges nothing.
+package needs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/guard"
+)
+
+// A Keeper keeps the servers of a run, and the seeds from which they are made. It must be closed.
+type Keeper struct {
+	Build func(ctx context.Context, s dyno.Subject) (*subject.Built, error) // of services that are needs
+	Tell  func(step string)                                                 // what takes time; nil: it is not reported
+
+	numbers atomic.Int64 // of directories and spaces
+
+	mu     sync.Mutex // of what follows; held while a seed or a shared server is made
+	dir    string     // of all files; "" until it is needed
+	guard  *guard.Tree
+	seeds  map[string]*seed
+	shared map[string]*shared
+}
+
+// A shared server serves the settings of a block, or all of a run.
+type shared struct {
+	*server
+	block int // 0: of the run
+	users int // subjects that have a space there
+}
+
+// Close ends all servers and removes their files.
+func (k *Keeper) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, s := range k.shared {
+		s.close()
+		delete(k.shared, key)
+	}
+	if k.guard == nil {
+		return nil
+	}
+	k.guard.Stop(0)
+	k.guard = nil
+	return os.RemoveAll(k.dir) // what the guard could not remove
+}
+
+// root is the directory of all files, which is made when it is needed. The caller holds mu.
+func (k *Keeper) root() (string, error) {
+	if k.guard != nil {
+		return k.dir, nil
+	}
+	temp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return "", err
+	}
+	dir := guard.TempName(temp)
+	tree, err := guard.Start(guard.Job{Scratch: []string{dir}}, guard.IO{})
+	if err != nil {
+		return "", fmt.Errorf("make a directory for needs: %w", err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { // servers of other users have directories in it
+		tree.Stop(0)
+		return "", err
+	}
+	k.dir, k.guard = dir, tree
+	k.seeds, k.shared = map[string]*seed{}, map[string]*shared{}
+	return dir, nil
+}
+
+// tell says what takes time.
+func (k *Keeper) tell(format string, args ...any) {
+	if k.Tell != nil {
+		k.Tell(fmt.Sprintf(format, args...))
+	}
+}
+
+// Prepare finds the programs of a subject's needs, builds those that are services, and makes seeds.
+func (k *Keeper) Prepare(ctx context.Context, s dyno.Subject) error {
+	order, mistake := dyno.NeedsInOrder(s.Needs)
+	if mistake != nil {
+		return mistake
+	}
+	for _, name := range order {
+		if err := k.prepare(ctx, name, s.Needs[name], s.Dir); err != nil {
+			return fmt.Errorf("need %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir string) error {
+	_, conf := need.Kind()
+	switch {
+	case need.Package != "":
+		_, err := k.Build(ctx, serviceOf(&need, dir))
+		return err
+	case conf == nil:
+		return nil
+	}
+	if _, err := kindOf(&need).program(conf.Version); err != nil {
+		return err
+	}
+	if need.Postgres != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		_, err := k.seedOf(ctx, name, &need)
+		return err
+	}
+	return nil
+}
+
+// serviceOf is a need that is a package, as a subject to build.
+func serviceOf(need *dyno.Need, dir string) dyno.Subject {
+	return dyno.Subject{Package: need.Package, Rev: need.Rev, Dir: dir, NoInject: true}
+}
+
+// Opened are the needs of one launch of a subject. They must be closed.
+type Opened struct {
+	Data map[string]map[string]string // for {{.needs.NAME.KEY}}
+	Done <-chan struct{}              // closed when one of them has ended
+
+	keeper *Keeper
+	uses   []*use
+	err    error // of who ended first; valid when Done is closed
+	mu     sync.Mutex
+}
+
+// A use is a launch's part in a server.
+type use struct {
+	name   string
+	need   dyno.Need
+	server *server
+	shared *shared // nil if it has the server for itself
+	space  string  // of its own in a shared server: a database; "" if it has none
+	relay  *relay  // nil without a delay
+	data   map[string]string
+}
+
+// Open starts the needs of a trial's subject, or takes the shared ones. log gets what servers write. An error names
+// the need.
+func (k *Keeper) Open(ctx context.Context, t *dyno.Trial, log func(need string) io.Writer) (*Opened, error) {
+	s := &t.Subject
+	order, mistake := dyno.NeedsInOrder(s.Needs)
+	if mistake != nil {
+		return nil, mistake
+	}
+	o := &Opened{Data: map[string]map[string]string{}, keeper: k}
+	for _, name := range order {
+		u, err := k.use(ctx, t, name, o.Data, log(name))
+		if err != nil {
+			o.Close()
+			return nil, fmt.Errorf("need %s: %w", name, err)
+		}
+		o.uses = append(o.uses, u)
+		o.Data[name] = u.data
+	}
+	o.watch()
+	return o, nil
+}
+
+// use makes one need ready. data has the needs that are.
+func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[string]map[string]string, log io.Writer) (*use, error) {
+	need := t.Subject.Needs[name]
+	u := &use{name: name, need: need}
+	block := 0
+	switch need.Lives() {
+	case dyno.PerLaunch:
+		server, err := k.start(ctx, name, &need, t.Subject.Dir, data, log)
+		if err != nil {
+			return nil, err
+		}
+		u.server = server
+	case dyno.PerBlock:
+		block = t.Block
+		fallthrough
+	default:
+		if err := k.share(ctx, u, block, t.Subject.Dir, data, log); err != nil {
+			return nil, err
+		}
+	}
+	err := k.handOver(ctx, u, t.Subject.Dir, data)
+	if err != nil {
+		u.close(k)
+		return nil, err
+	}
+	return u, nil
+}
+
+// share gives a use its part of a server that others have, too, which is started if it is not there. Servers of
+// earlier blocks that nobody uses are ended.
+func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data map[string]map[string]string, log io.Writer) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, err := k.root(); err != nil {
+		return err
+	}
+	for key, s := range k.shared {
+		if s.users == 0 && s.block != 0 && s.block != block {
+			s.close()
+			delete(k.shared, key)
+		}
+	}
+	key := fmt.Sprintf("%s %d %s", u.name, block, describe(&u.need))
+	s := k.shared[key]
+	if s == nil || s.ended() {
+		server, err := k.startHeld(ctx, u.name, &u.need, dir, data, log)
+		if err != nil {
+			return err
+		}
+		s = &shared{server: server, block: block}
+		k.shared[key] = s
+	}
+	space, err := s.kind.open(ctx, s.server, fmt.Sprintf("dyno%d", k.numbers.Add(1)))
+	if err != nil {
+		return fmt.Errorf("make a space of its own: %w", err)
+	}
+	s.users++
+	u.server, u.shared, u.space = s.server, s, space
+	return nil
+}
+
+// handOver says where the need serves, starts its relay, and runs its reset.
+func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[string]map[string]string) (err error) {
+	addr := u.server.addr
+	if u.need.Delay > 0 {
+		if u.relay, err = newRelay(addr, u.need.Delay); err != nil {
+			return fmt.Errorf("start a relay: %w", err)
+		}
+		addr = u.relay.Addr
+	}
+	u.data = addressOf(addr)
+	u.data["URL"] = u.server.kind.url(u.server, addr, u.space)
+	u.data["Dir"] = u.server.dir
+	u.data["Prefix"] = cmp.Or(u.space, "dyno")
+	if len(u.need.Reset) == 0 {
+		return nil
+	}
+	argv, err := expand(u.need.Reset, templateData(u.data, data))
+	if err != nil {
+		return err
+	}
+	return runTool(ctx, argv, nil, dir, "reset")
+}
+
+// watch closes Done when a need has ended.
+func (o *Opened) watch() {
+	done := make(chan struct{})
+	o.Done = done
+	var once sync.Once
+	for _, u := range o.uses {
+		if tree := u.server.tree; tree != nil {
+			go func() {
+				<-tree.Done
+				once.Do(func() {
+					o.mu.Lock()
+					o.err = u.server.err(u.name)
+					o.mu.Unlock()
+					close(done)
+				})
+			}()
+		}
+	}
+}
+
+// Err says which need ended by itself, and its last lines; nil if none did.
+func (o *Opened) Err() error {
+	select {
+	case <-o.Done:
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return o.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the servers that only this launch had.
+func (o *Opened) Close() {
+	for _, u := range slices.Backward(o.uses) {
+		u.close(o.keeper)
+	}
+}
+
+// close ends a use's part of its server, or all of it.
+func (u *use) close(k *Keeper) {
+	if u.relay != nil {
+		u.relay.close()
+	}
+	if u.shared == nil {
+		u.server.close()
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	u.shared.users--
+	if u.space != "" && !u.server.ended() {
+		u.server.kind.drop(u.server, u.space)
+	}
+}
+
+// Targets are the needs as probes see them.
+func (o *Opened) Targets() (targets []probe.Need) {
+	for _, u := range o.uses {
+		n := probe.Need{Name: u.name, Booked: u.need.Books()}
+		if u.server.tree != nil {
+			n.PID = u.server.tree.PID
+		}
+		n.Count = func(ctx context.Context) (probe.Count, error) { return u.server.kind.count(ctx, u.server, u.space) }
+		targets = append(targets, n)
+	}
+	return targets
+}
+
+// Ready is how long the launch waited for a need to be copied and started, the longest; 0 for shared ones.
+func (o *Opened) Describe() []string {
+	var said []string
+	for _, u := range o.uses {
+		said = append(said, u.name+": "+u.server.what)
+	}
+	return said
+}
+
+// newDir makes the directory of a server, which its user owns. The caller holds mu.
+func (k *Keeper) newDir(name string, user *guard.User) (string, error) {
+	root, err := k.root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, name+"-"+strconv.FormatInt(k.numbers.Add(1), 10))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	if user != nil {
+		err = os.Chown(dir, int(user.UID), int(user.GID))
+	}
+	return dir, err
+}
+
+var errNoProgram = errors.New("is not installed")

@@ -1,0 +1,248 @@
+package needs
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/guard"
+)
+
+// postgres is a Postgres of version 13 or later, with a database of its own. Statements are those of
+// pg_stat_statements, where it can be loaded: its view is in the database postgres, so that the subject's has
+// nothing of dyno's.
+type postgres struct{ plain }
+
+const (
+	superuser = "postgres"
+	database  = "app"      // the subject's, and the template of those in a shared server
+	ownBase   = "postgres" // where dyno asks
+)
+
+func (postgres) program(version string) (string, error) {
+	v := version
+	if v == "" {
+		v = "*"
+	}
+	path, err := find("postgres", "apt install postgresql"+strings.TrimPrefix("-"+version, "-"),
+		"/usr/lib/postgresql/"+v+"/bin", "/usr/pgsql-"+v+"/bin", "/opt/homebrew/opt/postgresql@"+v+"/bin", "/usr/local/opt/postgresql@"+v+"/bin")
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil { // initdb and psql are beside it
+		return "", err
+	}
+	if version != "" {
+		said, err := exec.Command(path, "-V").Output()
+		if err != nil || !strings.Contains(string(said), ") "+version) {
+			return "", fmt.Errorf("postgres %s %w: %s is %s(consider: apt install postgresql-%[1]s)", version, errNoProgram, path, said)
+		}
+	}
+	return path, nil
+}
+
+// users: the server refuses root.
+func (postgres) users() []string { return []string{"postgres", "nobody"} }
+
+// quit is an immediate shutdown. After SIGKILL its shared memory would stay in the kernel.
+func (postgres) quit() syscall.Signal { return syscall.SIGQUIT }
+
+func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
+	seed, err := keeper.seedOf(ctx, name, s.need)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(s.dir, "data")
+	if err := copyTree(data, filepath.Join(seed.dir, "data"), user); err != nil {
+		return nil, fmt.Errorf("copy its seed: %w", err)
+	}
+	s.what = seed.what
+	return k.launch(seed.program, data, s, s.need.Postgres.Args)
+}
+
+// launch is the job of a server on a data directory.
+func (postgres) launch(program, data string, s *server, args []string) (*guard.Job, error) {
+	at := addressOf(s.addr)
+	argv := []string{program, "-D", data, "-h", at["Host"], "-p", at["Port"], "-k", ""}
+	if lib := filepath.Join(filepath.Dir(program), "../lib/pg_stat_statements.so"); isFile(lib) {
+		argv = append(argv, "-c", "shared_preload_libraries=pg_stat_statements")
+	}
+	return &guard.Job{Path: program, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (postgres) ready(ctx context.Context, s *server) error {
+	conn, err := connect(ctx, s, ownBase)
+	if err == nil {
+		conn.Close(ctx)
+	}
+	return err
+}
+
+func (postgres) url(_ *server, addr, space string) string {
+	if space == "" {
+		space = database
+	}
+	u := url.URL{Scheme: "postgres", User: url.User(superuser), Host: addr, Path: space, RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+func (postgres) open(ctx context.Context, s *server, name string) (string, error) {
+	return name, exec1(ctx, s, "CREATE DATABASE "+name+" TEMPLATE "+database)
+}
+
+func (postgres) drop(s *server, space string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	exec1(ctx, s, "DROP DATABASE IF EXISTS "+space+" WITH (FORCE)") // what is left goes with the server
+}
+
+// statements are those of one database since the server was started, and how many connections it has.
+const statements = `SELECT s.query, sum(s.calls), sum(s.total_exec_time) / 1000, sum(s.rows), sum(s.temp_blks_written) * 8192
+FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = '%s' GROUP BY s.query`
+
+func (postgres) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
+	if space == "" {
+		space = database
+	}
+	conn, err := connect(ctx, s, ownBase)
+	if err != nil {
+		return c, err
+	}
+	defer conn.Close(ctx)
+	rows, err := query(ctx, conn, "SELECT count(*) FROM pg_stat_activity WHERE datname = '"+space+"'")
+	if err != nil {
+		return c, err
+	}
+	c.Connections, c.HasConnections = number(rows[0][0]), true
+	rows, err = query(ctx, conn, fmt.Sprintf(statements, space))
+	if missing := (*pgconn.PgError)(nil); errors.As(err, &missing) { // no pg_stat_statements here
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	for _, r := range rows {
+		c.Statements = append(c.Statements, dyno.Statement{Text: oneLine(r[0]), Calls: number(r[1]), Sec: number(r[2]), Rows: number(r[3])})
+		c.Temp += number(r[4])
+	}
+	c.HasRows, c.HasTemp = true, true
+	return c, nil
+}
+
+// mostStatement bounds the text of a statement that results keep.
+const mostStatement = 500
+
+// oneLine is a text without line breaks and repeated spaces.
+func oneLine(text []byte) string {
+	s := strings.Join(strings.Fields(string(text)), " ")
+	return s[:min(len(s), mostStatement)]
+}
+
+func number(text []byte) float64 {
+	v, _ := strconv.ParseFloat(string(text), 64)
+	return v
+}
+
+func connect(ctx context.Context, s *server, base string) (*pgconn.PgConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conf, err := pgconn.ParseConfig(postgres{}.url(s, s.addr, base))
+	if err != nil {
+		return nil, err
+	}
+	conf.RuntimeParams["application_name"] = "dyno"
+	return pgconn.ConnectConfig(ctx, conf)
+}
+
+func query(ctx context.Context, conn *pgconn.PgConn, sql string) ([][][]byte, error) {
+	results, err := conn.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	return results[0].Rows, nil
+}
+
+func exec1(ctx context.Context, s *server, sql string) error {
+	conn, err := connect(ctx, s, ownBase)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, sql).ReadAll()
+	return err
+}
+
+// fill makes the data directory of a seed: an empty database with the seed's files.
+func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
+	data := filepath.Join(seed.dir, "data")
+	bin := filepath.Dir(seed.program)
+	var said strings.Builder
+	initdb := filepath.Join(bin, "initdb")
+	status, err := guard.Run(ctx, guard.Job{
+		Path: initdb, Args: []string{initdb, "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"},
+		Dir: seed.dir, Env: os.Environ(), User: user,
+	}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
+	if err != nil {
+		return fmt.Errorf("initdb: %w", err)
+	}
+	if status != guard.StatusOK {
+		return fmt.Errorf("initdb: %s\n%s", status, tail(said.String(), 2000))
+	}
+	s := &server{kind: k, need: need, lines: subject.NewLastLines(nil), dir: seed.dir}
+	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+		return err
+	}
+	job, err := k.launch(seed.program, data, s, []string{"-c", "fsync=off", "-c", "full_page_writes=off"})
+	if err != nil {
+		return err
+	}
+	job.User, job.Quit = user, k.quit()
+	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
+		return err
+	}
+	defer s.tree.Stop(time.Minute) // which writes all of it
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	if err := exec1(ctx, s, "CREATE DATABASE "+database); err != nil {
+		return err
+	}
+	exec1(ctx, s, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // where there is none, nothing is counted
+	for _, file := range need.Postgres.Seed {
+		psql := filepath.Join(bin, "psql")
+		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", k.url(s, s.addr, ""), "-f", file}
+		if err := runTool(ctx, argv, nil, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
+			return err
+		}
+	}
+	// Statistics for the planner, and no vacuum later for what the seed wrote.
+	return runTool(ctx, []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", k.url(s, s.addr, ""), "-c", "VACUUM ANALYZE"}, nil, seed.dir, "vacuum of the seed")
+}
+
+// sumOf tells seeds apart.
+func sumOf(parts ...string) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(sum, "%d %s", len(p), p)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
+}

@@ -1,0 +1,236 @@
+package needs
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/guard"
+)
+
+// redis is a Redis, or a Valkey, which writes nothing to disk unless its arguments say so. In a shared one each
+// subject has one of its 16 numbered databases.
+type redis struct{ plain }
+
+const dumpFile = "dump.rdb"
+
+func (redis) program(string) (string, error) {
+	path, err := find("redis-server", "apt install redis-server")
+	if err != nil {
+		if valkey, err := find("valkey-server", ""); err == nil {
+			return valkey, nil
+		}
+	}
+	return path, err
+}
+
+func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, _ *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
+	s.what = "redis"
+	if len(s.need.Redis.Seed) > 0 {
+		seed, err := keeper.seedOf(ctx, name, s.need)
+		if err != nil {
+			return nil, err
+		}
+		if err := copyFile(filepath.Join(s.dir, dumpFile), filepath.Join(seed.dir, dumpFile), 0o600); err != nil {
+			return nil, fmt.Errorf("copy its seed: %w", err)
+		}
+		s.what = seed.what
+	}
+	return k.launch(s, s.need.Redis.Args)
+}
+
+func (k redis) launch(s *server, args []string) (*guard.Job, error) {
+	path, err := k.program("")
+	if err != nil {
+		return nil, err
+	}
+	at := addressOf(s.addr)
+	argv := []string{path, "--bind", at["Host"], "--port", at["Port"], "--dir", s.dir, "--dbfilename", dumpFile, "--save", "", "--appendonly", "no", "--daemonize", "no"}
+	return &guard.Job{Path: path, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}, nil
+}
+
+// ready: while it loads a dump it answers with an error.
+func (redis) ready(ctx context.Context, s *server) error {
+	c, err := dialRedis(ctx, s.addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.do("PING")
+	return err
+}
+
+func (redis) url(_ *server, addr, space string) string {
+	if space == "" {
+		return "redis://" + addr
+	}
+	return "redis://" + addr + "/" + space
+}
+
+// open empties a numbered database, and fills it with the seed.
+func (redis) open(ctx context.Context, s *server, name string) (string, error) {
+	n, err := strconv.Atoi(strings.TrimLeft(name, "dyno"))
+	if err != nil {
+		return "", err
+	}
+	space := strconv.Itoa(1 + n%15) // 0 has the seed
+	c, err := dialRedis(ctx, s.addr)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	for _, command := range []string{"SELECT " + space, "FLUSHDB"} {
+		if _, err := c.do(command); err != nil {
+			return "", err
+		}
+	}
+	return space, c.feed(s.need.Redis.Seed)
+}
+
+// count: who shares a server cannot tell its own commands from others'.
+func (redis) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
+	if space != "" {
+		return c, nil
+	}
+	conn, err := dialRedis(ctx, s.addr)
+	if err != nil {
+		return c, err
+	}
+	defer conn.Close()
+	commands, err := conn.do("INFO commandstats")
+	if err != nil {
+		return c, err
+	}
+	clients, err := conn.do("INFO clients")
+	if err != nil {
+		return c, err
+	}
+	for line := range strings.Lines(commands + "\n" + clients) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "connected_clients" {
+			c.Connections, c.HasConnections = number([]byte(rest))-1, true
+		}
+		command, ok := strings.CutPrefix(name, "cmdstat_")
+		if !ok || command == "info" || command == "ping" {
+			continue
+		}
+		var calls, usec float64
+		if _, err := fmt.Sscanf(rest, "calls=%f,usec=%f", &calls, &usec); err == nil {
+			c.Statements = append(c.Statements, dyno.Statement{Text: strings.ToUpper(strings.ReplaceAll(command, "|", " ")), Calls: calls, Sec: usec / 1e6})
+		}
+	}
+	return c, nil
+}
+
+// fill makes the dump of a seed.
+func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
+	s := &server{kind: k, need: need, lines: subject.NewLastLines(nil), dir: seed.dir}
+	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+		return err
+	}
+	job, err := k.launch(s, nil)
+	if err != nil {
+		return err
+	}
+	job.User = user
+	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
+		return err
+	}
+	defer s.tree.Stop(0)
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	c, err := dialRedis(ctx, s.addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.feed(need.Redis.Seed); err != nil {
+		return err
+	}
+	_, err = c.do("SAVE")
+	return err
+}
+
+// A redisConn sends inline commands: https://redis.io/docs/latest/develop/reference/protocol-spec.
+type redisConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dialRedis(ctx context.Context, addr string) (*redisConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	return &redisConn{conn, bufio.NewReader(conn)}, nil
+}
+
+func (c *redisConn) do(command string) (string, error) {
+	if _, err := io.WriteString(c, command+"\r\n"); err != nil {
+		return "", err
+	}
+	return c.reply()
+}
+
+// reply reads an answer; of a list it is the last element.
+func (c *redisConn) reply() (string, error) {
+	line, err := c.in.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(line[1:])
+	switch line[0] {
+	case '-':
+		return "", fmt.Errorf("redis: %s", text)
+	case '$':
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return "", err
+		}
+		body := make([]byte, n+2)
+		_, err = io.ReadFull(c.in, body)
+		return string(body[:n]), err
+	case '*':
+		n, _ := strconv.Atoi(text)
+		for range n {
+			if text, err = c.reply(); err != nil {
+				return "", err
+			}
+		}
+	}
+	return text, nil
+}
+
+// feed sends the commands of files. An error has the file and line.
+func (c *redisConn) feed(files []string) error {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+				continue
+			}
+			c.SetDeadline(time.Now().Add(time.Minute))
+			if _, err := c.do(line); err != nil {
+				return fmt.Errorf("seed %s:%d: %w", filepath.Base(file), i+1, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package needs
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/load/pace"
+)
+
+// A relay stands between a subject and a need, and hands each message to the need on a delay later. Answers are not
+// delayed, so that a round trip takes the delay more. What is sent while a message waits waits for its own time
+// only: it is a longer way, not a slower one.
+type relay struct {
+	Addr string
+
+	to     string
+	delay  time.Duration
+	listen net.Listener
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+}
+
+// newRelay starts a relay to an address. It must be closed.
+func newRelay(to string, delay dyno.Duration) (*relay, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &relay{Addr: l.Addr().String(), to: to, delay: time.Duration(delay), listen: l, ctx: ctx, cancel: cancel}
+	r.all.Go(r.accept)
+	return r, nil
+}
+
+func (r *relay) close() {
+	r.cancel()
+	r.listen.Close()
+	r.all.Wait()
+}
+
+func (r *relay) accept() {
+	for {
+		client, err := r.listen.Accept()
+		if err != nil {
+			return
+		}
+		r.all.Go(func() { r.serve(client) })
+	}
+}
+
+// serve moves the bytes of one connection until both directions have ended. The end of one is passed on after what
+// came before it.
+func (r *relay) serve(client net.Conn) {
+	defer client.Close()
+	server, err := new(net.Dialer).DialContext(r.ctx, "tcp", r.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	stop := context.AfterFunc(r.ctx, func() { client.Close(); server.Close() })
+	defer stop()
+	var back sync.WaitGroup
+	back.Go(func() {
+		io.Copy(client, server)
+		client.(*net.TCPConn).CloseWrite()
+	})
+	r.late(server, client)
+	server.(*net.TCPConn).CloseWrite()
+	back.Wait()
+}
+
+// A part is bytes with the moment at which they go on.
+type part struct {
+	bytes []byte
+	due   time.Time
+}
+
+// mostWaiting bounds the parts that wait in a connection: what is more waits in the sockets.
+const mostWaiting = 1024
+
+// late copies with the delay.
+func (r *relay) late(to, from net.Conn) {
+	parts := make(chan part, mostWaiting)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(parts)
+		for {
+			b := make([]byte, 16<<10)
+			n, err := from.Read(b)
+			if n > 0 {
+				parts <- part{b[:n], time.Now().Add(r.delay)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	p := pace.New(r.ctx)
+	defer p.Close()
+	broken := false
+	for part := range parts {
+		if broken || !p.Wait(r.ctx, part.due) {
+			continue // the reader must not wait for room
+		}
+		if _, err := to.Write(part.bytes); err != nil {
+			broken = true
+			from.Close()
+		}
+	}
+	reader.Wait()
+}

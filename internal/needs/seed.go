@@ -1,0 +1,138 @@
+package needs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/guard"
+)
+
+// A seed is what a server has in the beginning, as a directory that is copied for each.
+type seed struct {
+	dir     string
+	program string
+	what    string // kind, and how much the seed has
+}
+
+// filler is a kind whose seed is a directory.
+type filler interface {
+	kind
+	fill(ctx context.Context, k *Keeper, name string, need *dyno.Need, s *seed, user *guard.User) error
+}
+
+// seedOf makes a need's seed, or finds the one that was made of the same program and files. The caller holds mu.
+func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*seed, error) {
+	kind := kindOf(need).(filler)
+	_, conf := need.Kind()
+	program, err := kind.program(conf.Version)
+	if err != nil {
+		return nil, err
+	}
+	parts := []string{program}
+	for _, file := range conf.Seed {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, file, string(text))
+	}
+	key := sumOf(parts...)
+	if _, err := k.root(); err != nil {
+		return nil, err
+	}
+	if s := k.seeds[key]; s != nil {
+		return s, nil
+	}
+	user, err := userOf(need, kind)
+	if err != nil {
+		return nil, err
+	}
+	s := &seed{program: program}
+	if s.dir, err = k.newDir("seed", user); err != nil {
+		return nil, err
+	}
+	k.tell("seeding %s", name)
+	began := time.Now()
+	if err := kind.fill(ctx, k, name, need, s, user); err != nil {
+		os.RemoveAll(s.dir)
+		return nil, err
+	}
+	size := sizeOf(s.dir)
+	label, _ := need.Kind()
+	s.what = fmt.Sprintf("%s, seed of %.0f MB", label, float64(size)/1e6)
+	k.tell("seeded %s: %.0f MB in %.1f s", name, float64(size)/1e6, time.Since(began).Seconds())
+	k.seeds[key] = s
+	return s, nil
+}
+
+// sizeOf is how many bytes the files of a directory have.
+func sizeOf(dir string) (bytes int64) {
+	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	return bytes
+}
+
+// copyTree copies a directory with its modes, and gives all of it to user, if that is not nil. Where the file
+// system has reflinks, the kernel makes them (copy_file_range(2)).
+func copyTree(to, from string, user *guard.User) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			err = os.Mkdir(target, info.Mode().Perm())
+		case d.Type().IsRegular():
+			err = copyFile(target, path, info.Mode().Perm())
+		case d.Type()&fs.ModeSymlink != 0:
+			var link string
+			if link, err = os.Readlink(path); err == nil {
+				err = os.Symlink(link, target)
+			}
+		default: // a socket or a pipe is of the server that made it
+			return nil
+		}
+		if err == nil && user != nil {
+			err = os.Lchown(target, int(user.UID), int(user.GID))
+		}
+		return err
+	})
+}
+
+func copyFile(to, from string, mode fs.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

@@ -1,0 +1,77 @@
+package check
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/dynolab/dyno"
+)
+
+// checkNeeds checks what the subject of a trial needs.
+func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
+	needs := t.Subject.Needs
+	if err := t.Subject.CheckUses(); err != nil {
+		return err
+	}
+	if len(needs) == 0 {
+		return nil
+	}
+	order, err := dyno.NeedsInOrder(needs)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(
+		wrong(!e.LaunchedHere(), "needs", "needs are started for a subject that dyno launches on this machine, not for %s (consider: start them yourself)", &e.Subject),
+		wrong(e.Slice > 0, "needs", "slices have no needs yet (consider: a run without slice)"),
+	); err != nil {
+		return err
+	}
+	for _, name := range order {
+		need := needs[name]
+		if err := checkNeed(name, &need); err != nil {
+			return err
+		}
+	}
+	for _, name := range order {
+		for _, metric := range dyno.Metrics {
+			if s := name + "-" + metric.Name; slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == s }) {
+				return dyno.PlanErrorf("%s is no name for a need, as %s is a metric of dyno's (want another name)", name, s).Of("needs", name)
+			}
+		}
+	}
+	return nil
+}
+
+func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
+	at := "needs " + name
+	kind, server := n.Kind()
+	forms := 0
+	for _, given := range []bool{n.Postgres != nil, n.Redis != nil, n.NATS != nil, n.Package != "", len(n.Command) > 0, n.URL != ""} {
+		if given {
+			forms++
+		}
+	}
+	own := kind == "package" || kind == "command"
+	if err := cmp.Or(
+		wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
+		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, package, command and url)", name),
+		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, package, command and url)", name),
+		wrong(!slices.Contains([]string{"", dyno.PerLaunch, dyno.PerBlock, dyno.PerRun}, n.Per), at+" per", "bad per %q (want launch, block or run)", n.Per),
+		wrong(n.Per != "" && kind == "url", at+" per", "need %s runs already, and dyno does not start it again (want no per)", name),
+		wrong(!own && (len(n.Env) > 0 || n.Ready != ""), at, "env and ready are for a package or a command; need %s is %s", name, kind),
+		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),
+		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
+		wrong(kind == "url" && n.User != "", at+" user", "need %s runs already (want no user)", name),
+		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
+	); err != nil || server == nil {
+		return err
+	}
+	for _, file := range server.Seed {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			return dyno.PlanErrorf("seed %s is not a file (want SQL files, or commands of Redis)", file).Of("needs", name, kind, "seed")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package dyno
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Need is a server that the subject uses: a database, a cache, another service. dyno starts it before the
+// subject, hands its address over, and books what it uses. One of Postgres, Redis, NATS, Package, Command and
+// URL is set.
+type Need struct {
+	Postgres *Server  `json:"postgres,omitempty"`
+	Redis    *Server  `json:"redis,omitempty"`
+	NATS     *Server  `json:"nats,omitempty"`
+	Package  string   `json:"package,omitempty"` // directory of a main package
+	Command  []string `json:"command,omitempty"` // a program and its arguments; templates
+	URL      string   `json:"url,omitempty"`     // of a server that runs already
+
+	Args         []string          `json:"args,omitempty"`          // of Package; templates, as the subject's
+	Env          map[string]string `json:"env,omitempty"`           // of Package and Command; templates, too
+	Rev          string            `json:"rev,omitempty"`           // git revision of Package; "" means the working tree
+	Ready        string            `json:"ready,omitempty"`         // of Package and Command: a path such as /healthz; "" means that its port accepts connections
+	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
+	Reset        []string          `json:"reset,omitempty"`         // command that brings a server back to its first state, run before each launch of the subject; templates
+	Per          string            `json:"per,omitempty"`           // PerLaunch, PerBlock or PerRun; "" means PerLaunch
+	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means root, or who the server demands
+	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay
+}
+
+// A Server says how a server of a known kind is run.
+type Server struct {
+	Seed    []string `json:"seed,omitempty"`    // files of what it has in the beginning
+	Args    []string `json:"args,omitempty"`    // added to its command line
+	Version string   `json:"version,omitempty"` // the major one, such as 15; "" means the newest that is installed
+}
+
+// How long a need lives.
+const (
+	PerLaunch = "launch" // each launch of the subject has its own
+	PerBlock  = "block"  // one for the settings of a block, each with its own database or key prefix
+	PerRun    = "run"    // one for all
+)
+
+// Kind is "postgres", "redis", "nats", "package", "command" or "url", and Server is nil for the last three.
+func (n *Need) Kind() (kind string, server *Server) {
+	switch {
+	case n.Postgres != nil:
+		return "postgres", n.Postgres
+	case n.Redis != nil:
+		return "redis", n.Redis
+	case n.NATS != nil:
+		return "nats", n.NATS
+	case n.Package != "":
+		return "package", nil
+	case len(n.Command) > 0:
+		return "command", nil
+	}
+	return "url", nil
+}
+
+// Lives is Per with its default.
+func (n *Need) Lives() string { return cmp.Or(n.Per, PerLaunch) }
+
+// Books reports whether what the need uses can be told from what it does for other settings.
+func (n *Need) Books() bool { return n.URL == "" && n.Lives() == PerLaunch }
+
+var needUse = regexp.MustCompile(`\.needs\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// NeedsIn returns the needs whose address a template has.
+func NeedsIn(texts ...string) (names []string) {
+	for _, text := range texts {
+		for _, m := range needUse.FindAllStringSubmatch(text, -1) {
+			if !slices.Contains(names, m[1]) {
+				names = append(names, m[1])
+			}
+		}
+	}
+	return names
+}
+
+// uses are the needs that this one's own templates have.
+func (n *Need) uses() []string {
+	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, slices.Sorted(maps.Values(n.Env)))...)
+}
+
+// NeedsInOrder lists the names of needs so that each comes after those that it uses. The error names a need that
+// uses itself, perhaps over others, or one that is not there.
+func NeedsInOrder(needs map[string]Need) (order []string, err *PlanError) {
+	var path []string
+	var visit func(name string) *PlanError
+	visit = func(name string) *PlanError {
+		if i := slices.Index(path, name); i >= 0 {
+			return PlanErrorf("needs wait for each other: %s (want one that can start first)", strings.Join(append(path[i:], name), " → ")).Of("needs", name)
+		}
+		if slices.Contains(order, name) {
+			return nil
+		}
+		path = append(path, name)
+		need := needs[name]
+		for _, used := range need.uses() {
+			if _, ok := needs[used]; !ok {
+				return PlanErrorf("need %s uses {{.needs.%s}}, which is not there (%s)", name, used, wantNeed(needs, used)).Of("needs", name)
+			}
+			if err := visit(used); err != nil {
+				return err
+			}
+		}
+		path = path[:len(path)-1]
+		order = append(order, name)
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		if err := visit(name); err != nil {
+			return nil, err
+		}
+	}
+	return order, nil
+}
+
+func wantNeed(needs map[string]Need, name string) string {
+	if near := Nearest(name, slices.Sorted(maps.Keys(needs))); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "consider: needs: {" + name + ": {postgres: {}}}"
+}
+
+// CheckUses finds names of needs that are in the templates of a subject, but not in the plan.
+func (s *Subject) CheckUses() *PlanError {
+	texts := slices.Concat(s.Args, []string{s.Addr}, slices.Sorted(maps.Values(s.Env)), slices.Sorted(maps.Values(s.Files)))
+	for _, name := range NeedsIn(texts...) {
+		if _, ok := s.Needs[name]; !ok {
+			return PlanErrorf("the subject uses {{.needs.%s}}, which is not there (%s)", name, wantNeed(s.Needs, name)).Of("subject")
+		}
+	}
+	return nil
+}
+
+const needKeys = "delay, args, seed, rev, version or env.VARIABLE"
+
+// applyNeed sets what a level needs.NAME.KEY says.
+func (t *Trial) applyNeed(factor, value string) error {
+	name, key, _ := strings.Cut(factor, ".")
+	need, ok := t.Subject.Needs[name]
+	if !ok {
+		return fmt.Errorf("there is no need %s (%s)", name, wantNeed(t.Subject.Needs, name))
+	}
+	kind, server := need.Kind()
+	if server != nil { // the plan's own stays as it is
+		copied := *server
+		server = &copied
+		switch kind {
+		case "postgres":
+			need.Postgres = server
+		case "redis":
+			need.Redis = server
+		case "nats":
+			need.NATS = server
+		}
+	}
+	var err error
+	variable, isVariable := strings.CutPrefix(key, "env.")
+	switch {
+	case key == "delay":
+		need.Delay, err = ParseDuration(value)
+	case key == "args" && server != nil:
+		var args []string
+		args, err = SplitFlags(value)
+		server.Args = slices.Concat(server.Args, args)
+	case key == "args" && kind == "package":
+		var args []string
+		args, err = SplitFlags(value)
+		need.Args = slices.Concat(need.Args, args)
+	case key == "seed" && server != nil:
+		server.Seed = strings.Fields(value)
+	case key == "version" && server != nil:
+		server.Version = value
+	case key == "rev" && kind == "package":
+		if need.Rev = value; value == "." {
+			need.Rev = ""
+		}
+	case isVariable && IsName(variable) && (kind == "package" || kind == "command"):
+		need.Env = with(need.Env, variable, value)
+	default:
+		return fmt.Errorf("a need that is %s %s has no %q to vary (want %s)", article(kind), kind, key, needKeys)
+	}
+	if err != nil {
+		return err
+	}
+	needs := maps.Clone(t.Subject.Needs)
+	needs[name] = need
+	t.Subject.Needs = needs
+	return nil
+}
+
+func article(kind string) string {
+	if kind == "url" {
+		return "an"
+	}
+	return "a"
+}
+
+// needMetrics are those of [Metrics] that each need has, with its name before them: db-cpu-sec/req.
+var needMetrics = []string{"cpu-sec/req", "rss-peak-B", "statements/req", "statement-sec/req", "rows/req", "temp-B/req", "connections"}
+
+// NeedOf splits the metric of a need into the need's name and the metric's; need is "" for others.
+func NeedOf(metric string) (need, rest string) {
+	if _, ok := indices[metric]; ok {
+		return "", metric
+	}
+	for _, m := range needMetrics {
+		if name, ok := strings.CutSuffix(metric, "-"+m); ok && IsName(name) {
+			return name, m
+		}
+	}
+	return "", metric
+}
+
+// A Statement is what a need did of one kind in the window: an SQL statement without its values, a command of Redis.
+type Statement struct {
+	Need  string  `json:"need"`
+	Text  string  `json:"text"`
+	Calls float64 `json:"calls"`
+	Sec   float64 `json:"sec,omitempty"`  // time in the server; 0 if unknown
+	Rows  float64 `json:"rows,omitempty"` // returned or changed
+}
+
+// Statements are those of a trial.
+type Statements []Statement
+
+// Find returns the statement with this text, or one without calls.
+func (ss Statements) Find(need, text string) Statement {
+	for _, s := range ss {
+		if s.Need == need && s.Text == text {
+			return s
+		}
+	}
+	return Statement{Need: need, Text: text}
+}

@@ -3,18 +3,16 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/gctrace"
 	"github.com/dynolab/dyno/internal/cgroup"
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/load/grpc"
 	"github.com/dynolab/dyno/internal/needs"
 	"github.com/dynolab/dyno/internal/probe"
@@ -169,7 +167,7 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	if err != nil {
 		return nil, err
 	}
-	out, err := NewOutput(dir)
+	out, err := logs.NewOutput(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +181,7 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	}
 	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
 		Needs:  data,
-		Stdout: out.stdout, Stderr: out.Trace,
+		Stdout: out.Stdout, Stderr: out.Trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
 		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
@@ -213,74 +211,6 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	running.Stop = func() error { running.Late = end.Stop(p); return out.Close() }
 	withNeeds(running, p, opened, closeLogs)
 	return running, nil
-}
-
-// An Output takes what a subject writes, into files of a trial.
-type Output struct {
-	stdout, stderr, gctrace *logFile
-	Trace                   *gctrace.Splitter // takes its standard error
-}
-
-// NewOutput makes the files in dir. The caller closes the Output.
-func NewOutput(dir string) (*Output, error) {
-	var errs [3]error
-	o := new(Output)
-	o.stdout, errs[0] = newLogFile(dir, "stdout.log")
-	o.stderr, errs[1] = newLogFile(dir, "stderr.log")
-	o.gctrace, errs[2] = newLogFile(dir, "gctrace.txt")
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, errors.Join(err, o.stdout.close(), o.stderr.close(), o.gctrace.close())
-	}
-	o.Trace = gctrace.NewSplitter(o.stderr.file, o.gctrace.file) // which has limits of its own
-	return o, nil
-}
-
-// Close removes empty files.
-func (o *Output) Close() error {
-	return errors.Join(o.Trace.Close(), o.stdout.close(), o.stderr.close(), o.gctrace.close())
-}
-
-// createFile makes a file of a run directory that only the user may read.
-func createFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-}
-
-// A logFile drops what is beyond its limit and what it cannot write: a subject must neither fill
-// the disk nor wait for it.
-type logFile struct {
-	file *os.File
-	left int
-	err  error // the first
-}
-
-func newLogFile(dir, name string) (*logFile, error) {
-	f, err := createFile(filepath.Join(dir, name))
-	if err != nil {
-		return nil, fmt.Errorf("make %s of a trial: %w", name, err)
-	}
-	return &logFile{file: f, left: gctrace.LogLimit}, nil
-}
-
-func (l *logFile) Write(p []byte) (int, error) {
-	if n := min(len(p), l.left); n > 0 && l.err == nil {
-		l.left -= n
-		if _, l.err = l.file.Write(p[:n]); l.left == 0 && l.err == nil {
-			_, l.err = l.file.WriteString("\n[dyno: the rest was dropped]\n")
-		}
-	}
-	return len(p), nil
-}
-
-// close removes an empty file. A nil logFile is not there.
-func (l *logFile) close() error {
-	if l == nil {
-		return nil
-	}
-	errs := []error{l.err, l.file.Close()}
-	if info, err := os.Stat(l.file.Name()); err == nil && info.Size() == 0 {
-		errs = append(errs, os.Remove(l.file.Name()))
-	}
-	return errors.Join(errs...)
 }
 
 // ProbeNamed returns the probe with a name of dyno.ProbeNames, or those of trials ForProfile and

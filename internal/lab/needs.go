@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/needs"
 	"github.com/dynolab/dyno/internal/subject"
 )
@@ -16,21 +17,21 @@ func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) 
 	if len(t.Subject.Needs) == 0 {
 		return nil, func() error { return nil }, nil
 	}
-	var logs []*logFile
+	var files []*logs.File
 	var errs []error
 	closeLogs := func() error {
-		for _, l := range logs {
-			errs = append(errs, l.close())
+		for _, l := range files {
+			errs = append(errs, l.Close())
 		}
 		return errors.Join(errs...)
 	}
 	opened, err := k.Open(ctx, t, func(need string) io.Writer {
-		log, err := newLogFile(dir, "need-"+need+".log")
+		log, err := logs.NewFile(dir, "need-"+need+".log")
 		if err != nil {
 			errs = append(errs, err)
 			return io.Discard
 		}
-		logs = append(logs, log)
+		files = append(files, log)
 		return log
 	})
 	if mistake := (*dyno.PlanError)(nil); err != nil && !errors.As(err, &mistake) && ctx.Err() == nil {

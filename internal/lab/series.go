@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/probe"
 )
 
@@ -127,7 +128,7 @@ func (l *seriesLog) flush() {
 		return
 	}
 	if l.file == nil {
-		if l.file, l.err = createFile(l.path); l.err == nil {
+		if l.file, l.err = logs.Create(l.path); l.err == nil {
 			_, l.err = l.file.WriteString("metric,sec,value\n")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/foreign"
 	"github.com/dynolab/dyno/internal/load/grpc"
@@ -304,13 +305,13 @@ func (t *trial) put(ctx context.Context, base string, o load.Options) (*load.Rec
 	if err != nil {
 		return nil, err
 	}
-	log, err := newLogFile(dir, commandLog)
+	log, err := logs.NewFile(dir, commandLog)
 	if err != nil {
 		return nil, err
 	}
 	c.Log, c.Summary = log, filepath.Join(dir, commandSummary)
 	rec, err := foreign.Run(ctx, base, t.Load, t.Subject.Arg, c)
-	return rec, errors.Join(err, log.close())
+	return rec, errors.Join(err, log.Close())
 }
 
 // putProgram lets the load's program put the load of a trial on its subject.
@@ -329,13 +330,13 @@ func (t *trial) putProgram(ctx context.Context, base string, o load.Options) (re
 	if t.dir == "" { // nothing is to be written
 		return t.lab.Load(ctx, base, l, t.Subject.Arg, o)
 	}
-	log, err := newLogFile(t.dir, commandLog)
+	log, err := logs.NewFile(t.dir, commandLog)
 	if err != nil {
 		return nil, err
 	}
 	o.Log = log
 	rec, err = t.lab.Load(ctx, base, l, t.Subject.Arg, o)
-	return rec, errors.Join(err, log.close())
+	return rec, errors.Join(err, log.Close())
 }
 
 // putLoad is the load of a trial that has no command: dyno's own, or none.

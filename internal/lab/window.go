@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/hist"
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/probe"
 )
 
@@ -60,7 +61,7 @@ func newWindow(t *trial, running *Running) *window {
 		if t.dir == "" {
 			return nil, errors.New("there is no run directory to keep it in")
 		}
-		return createFile(filepath.Join(t.dir, name))
+		return logs.Create(filepath.Join(t.dir, name))
 	}
 	return w
 }
@@ -228,7 +229,7 @@ func (l *latencyLog) open(dir string, start time.Time) (err error) {
 	if dir == "" {
 		return nil
 	}
-	if l.file, err = createFile(filepath.Join(dir, latencyFile)); err == nil {
+	if l.file, err = logs.Create(filepath.Join(dir, latencyFile)); err == nil {
 		l.lines, err = hist.NewLog(l.file, start)
 	}
 	if err != nil {

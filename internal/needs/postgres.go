@@ -20,6 +20,7 @@ import (
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // postgres is a Postgres of version 13 or later, with a database of its own. Statements are those of
@@ -207,7 +208,7 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if status != guard.StatusOK {
 		return fmt.Errorf("initdb: %s\n%s", status, tail(said.String(), 2000))
 	}
-	s := &server{kind: k, need: need, lines: subject.NewLastLines(nil), dir: seed.dir}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // redis is a Redis, or a Valkey, which writes nothing to disk unless its arguments say so. In a shared one each
@@ -134,7 +135,7 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 
 // fill makes the dump of a seed.
 func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
-	s := &server{kind: k, need: need, lines: subject.NewLastLines(nil), dir: seed.dir}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}

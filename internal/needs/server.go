@@ -20,6 +20,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // A server is a need that runs.
@@ -31,7 +32,7 @@ type server struct {
 	addr  string      // host:port where it serves
 	also  string      // another address of it, such as that of its counters; "" if it has none
 	dir   string      // of its own; "" if it has none
-	lines *subject.LastLines
+	lines *lastlines.Lines
 }
 
 // start starts a server of one launch.
@@ -43,7 +44,7 @@ func (k *Keeper) start(ctx context.Context, name string, need *dyno.Need, dir st
 
 // startHeld is start for who holds mu: servers start one after the other, as subjects do.
 func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
-	s := &server{kind: kindOf(need), need: need, lines: subject.NewLastLines(log)}
+	s := &server{kind: kindOf(need), need: need, lines: lastlines.New(log)}
 	if need.URL != "" {
 		u, err := hostOf(need.URL)
 		s.addr, s.what = u, need.URL

@@ -11,7 +11,7 @@ import (
 type failure struct {
 	why   string // in one line
 	cure  string // what helps a subject that is alone; "" if that is unknown or in why
-	lines string // last of its stderr, as LastLines.String has them
+	lines string // last of its stderr, as lastlines.Lines.String has them
 	out   string // last of its stdout
 	addr  string // free, chosen for it
 	told  told

@@ -15,6 +15,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/cgroup"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // second starts two instances of a service of testdata/single and returns the second's error.
@@ -115,7 +116,7 @@ func TestWhyNotBeside(t *testing.T) {
 // Who is killed at its own memory limit would be alone, too.
 func TestOwnLimit(t *testing.T) {
 	for limit, want := range map[int64]string{64 << 20: "", 0: "the machine, or a control group above the subject's, had no more"} {
-		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: NewLastLines(nil), stderr: NewLastLines(nil)}
+		p := &Process{Tree: &guard.Tree{Done: make(chan struct{})}, stdout: lastlines.New(nil), stderr: lastlines.New(nil)}
 		p.Alone, p.Status, p.Memory = true, statusKilled, cgroup.MemoryEnd{Kills: 1, Limit: limit, Reached: limit > 0}
 		close(p.Done)
 		err := p.Err()

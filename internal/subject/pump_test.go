@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // BenchmarkStderr measures what a program that collects garbage without pause
@@ -39,7 +40,7 @@ func BenchmarkStderr(b *testing.B) {
 		}
 		status, err := guard.Run(b.Context(), guard.Job{Path: path, Args: args, Env: env, Dir: "/"}, guard.IO{
 			Stdout: writerFunc(func(p []byte) { out = append(out, p...) }),
-			Stderr: NewLastLines(writerFunc(func([]byte) { writes++ })),
+			Stderr: lastlines.New(writerFunc(func([]byte) { writes++ })),
 		})
 		if err != nil {
 			b.Fatal(err)

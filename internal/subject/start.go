@@ -22,6 +22,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // Options say where a subject's output goes, and how to launch it. The zero value discards the
@@ -61,8 +62,8 @@ type Process struct {
 	held   []int // the processes that listened where it serves, when it was ready; none if unknown
 	told   told
 	free   string // host:port that was chosen for it
-	stderr *LastLines
-	stdout *LastLines
+	stderr *lastlines.Lines
+	stdout *lastlines.Lines
 	env    []string
 }
 
@@ -91,7 +92,7 @@ func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Base: l.base, Addr: l.addr, told: l.told, free: addr, stdout: NewLastLines(o.Stdout), stderr: NewLastLines(o.Stderr)}
+	p := &Process{Base: l.base, Addr: l.addr, told: l.told, free: addr, stdout: lastlines.New(o.Stdout), stderr: lastlines.New(o.Stderr)}
 	var scratch []string
 	if l.told.dir {
 		scratch = append(scratch, own)

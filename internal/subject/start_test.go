@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -400,47 +399,5 @@ func TestOthersListen(t *testing.T) {
 		if got := guard.Listener(addr); got != want {
 			t.Errorf("process %d listens on %s, want %d", got, addr, want)
 		}
-	}
-}
-
-func TestTail(t *testing.T) {
-	var next bytes.Buffer
-	w := NewLastLines(&next)
-	all := ""
-	for _, s := range []string{
-		"gc 1 @0.1s 2%: 0.1+0.2+0.3 ms clock, 1 P\n", "pacer: sweep done\n",
-		"one\ntw", "o\n\n", "three",
-	} {
-		all += s
-		io.WriteString(w, s)
-	}
-	half := NewLastLines(nil)
-	if io.WriteString(half, "one\ngc 3 @0.071"); half.String() != "\tone" {
-		t.Errorf("half a line of the trace is kept: %q", half)
-	}
-	if got, want := w.String(), "\tone\n\ttwo\n\tthree"; got != want || next.String() != all {
-		t.Errorf("tail %q, want %q; passed on %q", got, want, &next)
-	}
-	io.WriteString(w, "\npanic: oh\n")
-	for i := range 1000 {
-		io.WriteString(w, "goroutine "+strconv.Itoa(i)+"\n")
-	}
-	if got := w.String(); !strings.Contains(got, "\tpanic: oh\n\tgoroutine 0\n") {
-		t.Errorf("the panic is lost in %q", got)
-	}
-	torn := NewLastLines(nil)
-	if io.WriteString(torn, "gc 3 @0.071s 2%: 0.1+panic: oh\n0.2+0.3 ms clock, 1 P\n"); !strings.HasPrefix(torn.String(), "\tpanic: oh\n") {
-		t.Errorf("a panic within a line of the trace is lost in %q", torn)
-	}
-	for range 2 * mostLines {
-		io.WriteString(half, " it had lines\n")
-	}
-	line := []byte(" GET / 200\n")
-	if n := testing.AllocsPerRun(100, func() { half.Write(line) }); n > 0 {
-		t.Errorf("a line allocates %v times", n)
-	}
-	packet := []byte("0.013")
-	if n := testing.AllocsPerRun(100, func() { next.Reset(); w.Write(packet) }); n > 0 {
-		t.Errorf("a packet allocates %v times", n)
 	}
 }

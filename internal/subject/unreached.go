@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	refused  = regexp.MustCompile(`(?:dial tcp |connect to |connecting to )?((?:[A-Za-z0-9.-]+|\[[0-9a-f:]+\]):([0-9]{2,5}))(?: \([^)]*\))?:? .*connection refused`)
+	refused  = regexp.MustCompile(`dial tcp (\S+:([0-9]+)): connect: connection refused`) // of package net
 	noSocket = regexp.MustCompile(`(\S*/\.s\.PGSQL\.([0-9]+)).*no such file or directory`)
 )
 

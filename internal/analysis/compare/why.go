@@ -48,8 +48,8 @@ const (
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
 	ClassFiles      Class = "mapped files"  // whose pages the kernel can take back
-	ClassStatements Class = "statements"       // that a need was asked
-	ClassServer     Class = "time in a server" // that the service needs, in its statements
+	ClassStatements Class = "statements"    // that a need was asked
+	ClassServer     Class = "server time"   // that the service needs, in its statements
 	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // Options say how a test binary is run. The zero value runs it in dyno's own directory.
@@ -37,7 +38,7 @@ func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (sta
 	if err != nil {
 		return "", err
 	}
-	out, errs := subject.NewLastLines(stdout), subject.NewLastLines(nil)
+	out, errs := lastlines.New(stdout), lastlines.New(nil)
 	status, err = guard.Run(ctx, j, guard.IO{Stdout: out, Stderr: errs})
 	switch {
 	case err != nil && ctx.Err() == nil:
@@ -48,7 +49,7 @@ func RunOnce(ctx context.Context, path string, o Options, stdout io.Writer) (sta
 	return status, err
 }
 
-func badEnd(status string, stderr, stdout *subject.LastLines) error {
+func badEnd(status string, stderr, stdout *lastlines.Lines) error {
 	lines := stderr.String()
 	if lines == "" {
 		lines = stdout.String()
@@ -97,7 +98,7 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	}
 	// From here on a read blocks its thread: the kernel wakes it without the scheduler's poller.
 	out.Fd()
-	errs := subject.NewLastLines(nil)
+	errs := lastlines.New(nil)
 	p := &Process{in: w, out: out, over: make(chan struct{}), results: make(chan Result, 1)}
 	if p.tree, err = guard.Start(j, guard.IO{File: w, Stderr: errs}); err != nil {
 		out.Close()
@@ -159,11 +160,11 @@ func (p *Process) Close() {
 }
 
 // follow reads the output, and stops the process at the end of its turn before anything else.
-func (p *Process) follow(stderr *subject.LastLines) {
+func (p *Process) follow(stderr *lastlines.Lines) {
 	defer close(p.over)
 	defer p.out.Close()
 	want, some := int64(1), false // results that are still to come in this turn
-	said := said{tail: subject.NewLastLines(nil)}
+	said := said{tail: lastlines.New(nil)}
 	s := lineScanner{other: said.add, result: func(l resultLine) {
 		some = true
 		if want--; want == 0 {
@@ -208,7 +209,7 @@ const saidMost = 20
 
 // said keeps the last lines beside results or, after a failure, its heading and its indented lines.
 type said struct {
-	tail   *subject.LastLines
+	tail   *lastlines.Lines
 	failed bool
 	ended  bool // there are no more lines of the failure
 	lines  int  // of it
@@ -219,7 +220,7 @@ func (s *said) add(line []byte) {
 		s.lines++
 		s.ended = s.ended || !bytes.HasPrefix(line, []byte("    ")) || s.lines == saidMost
 	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' { // that is a log line
-		s.failed, s.tail = true, subject.NewLastLines(nil)
+		s.failed, s.tail = true, lastlines.New(nil)
 		line = line[fail:]
 	}
 	if !s.ended && !header.Match(line) {

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno/internal/load/frames"
-	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // Options say what to start. Hello is without the clock and the version.
@@ -54,7 +54,7 @@ type Program struct {
 	Procs int // its GOMAXPROCS
 
 	tree   *guard.Tree
-	tail   *subject.LastLines
+	tail   *lastlines.Lines
 	conn   net.Conn
 	sendMu sync.Mutex
 	reads  bool // until failed is closed
@@ -89,7 +89,7 @@ func Start(ctx context.Context, o Options) (*Program, error) {
 		p.answers[k] = make(chan []byte, 1)
 	}
 	log := &lockedWriter{next: cmp.Or[io.Writer](o.Log, io.Discard)}
-	p.tail = subject.NewLastLines(log)
+	p.tail = lastlines.New(log)
 	p.tree, err = guard.Start(guard.Job{
 		Path: path, Args: append([]string{path}, o.Args...), Dir: dir,
 		Env: env, Scratch: []string{own}, Files: files,

@@ -263,14 +263,14 @@ func TestNoise(t *testing.T) {
 	}
 	defer func() { idler.Process.Kill(); idler.Wait() }()
 	pid := idler.Process.Pid
-	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil)).beside[pid]; ok {
+	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil, nil)).beside[pid]; ok {
 		t.Error("an ordinary process is beside")
 	}
 	idle := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
 	if err := unix.SchedSetAttr(pid, &idle, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil)).beside[pid]; !ok {
+	if _, ok := must(readNoise(procfs.DefaultMountPoint, mayUse(os.Getpid()), nil, nil)).beside[pid]; !ok {
 		t.Error("a process that runs only where nothing else wants to is not beside")
 	}
 }
@@ -293,7 +293,7 @@ func TestNoiseOfTheCPUsThatMayBeUsed(t *testing.T) {
 		for _, n := range c.cpus {
 			cpus.Set(n)
 		}
-		before, after := must(readNoise("testdata/before", &cpus, nil)), must(readNoise("testdata/after", &cpus, nil))
+		before, after := must(readNoise("testdata/before", &cpus, nil, nil)), must(readNoise("testdata/after", &cpus, nil, nil))
 		after.own = before.own // which is this process's, and not in the recording
 		after.beside = nil
 		values, _ := after.since(before, 4)

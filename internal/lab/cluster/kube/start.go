@@ -19,8 +19,9 @@ import (
 	"github.com/dynolab/dyno/internal/lab"
 	"github.com/dynolab/dyno/internal/lab/cluster"
 	"github.com/dynolab/dyno/internal/lab/cluster/wire"
+	"github.com/dynolab/dyno/internal/lab/logs"
 	"github.com/dynolab/dyno/internal/probe"
-	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
 
 // A running is the pod of a trial.
@@ -28,8 +29,8 @@ type running struct {
 	*place
 	trial *dyno.Trial
 	bundle
-	out      *lab.Output
-	tail     *subject.LastLines
+	out      *logs.Output
+	tail     *lastlines.Lines
 	way      *way
 	observer cluster.Observer
 	warnings dyno.Warnings
@@ -51,11 +52,11 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 	if err != nil {
 		return nil, err
 	}
-	out, err := lab.NewOutput(dir)
+	out, err := logs.NewOutput(dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &running{place: p, trial: t, bundle: *b, out: out, tail: subject.NewLastLines(out.Trace), done: make(chan struct{})}
+	r := &running{place: p, trial: t, bundle: *b, out: out, tail: lastlines.New(out.Trace), done: make(chan struct{})}
 	r.pod = new(corev1.Pod)
 	if err := p.create(ctx, pods, b.pod, r.pod); err != nil {
 		return nil, errors.Join(fmt.Errorf("start subject: %w", err), out.Close())

@@ -1,4 +1,5 @@
-package subject
+// Package lastlines keeps the last lines of what a program wrote.
+package lastlines
 
 import (
 	"bytes"
@@ -13,9 +14,9 @@ const (
 	lineWidth = 500 // bytes of a line; the rest is cut off
 )
 
-// LastLines keeps the last lines of an output and passes everything on. It does not keep lines of the GC trace.
+// Lines keeps the last lines of an output and passes everything on. It does not keep lines of the GC trace.
 // After a panic it keeps the first lines, not the dump of a thousand goroutines.
-type LastLines struct {
+type Lines struct {
 	next io.Writer // may be nil
 
 	mu    sync.Mutex
@@ -25,13 +26,13 @@ type LastLines struct {
 	panic bool
 }
 
-// NewLastLines returns LastLines that pass everything on to next.
-func NewLastLines(next io.Writer) *LastLines {
-	return &LastLines{next: next, line: make([]byte, 0, lineWidth)}
+// New returns Lines that pass everything on to next.
+func New(next io.Writer) *Lines {
+	return &Lines{next: next, line: make([]byte, 0, lineWidth)}
 }
 
 // Write allocates nothing in the long run: it is called for every few bytes of the GC trace.
-func (t *LastLines) Write(p []byte) (int, error) {
+func (t *Lines) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	for rest := p; len(rest) > 0; {
 		i := bytes.IndexByte(rest, '\n')
@@ -53,7 +54,7 @@ func (t *LastLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *LastLines) endLine() {
+func (t *Lines) endLine() {
 	line := t.line
 	t.line = t.line[:0]
 	at := dying(line)
@@ -98,7 +99,7 @@ func traceLine(line []byte) bool {
 }
 
 // String returns the kept lines with an indent, tamed.
-func (t *LastLines) String() string {
+func (t *Lines) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder

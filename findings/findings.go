@@ -148,6 +148,9 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	if limits := e.Limits.String(); limits != "" {
 		about = append(about, "limits: "+limits)
 	}
+	if needs := how.Needs(e); needs != "" {
+		about = append(about, needs)
+	}
 	if where := e.On.String(); where != "" {
 		about = append(about, where)
 	}

@@ -157,7 +157,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 	var ofBench benchFlags
 	benchSet := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	ofBench.define(benchSet)
-	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "data_file": "grpc-data", "program": "load-program", "use": "probe", "limits": "limit"}
+	otherwise := map[string]string{"match": "bench", "thresholds": "threshold", "headers": "header", "body_file": "body", "data_file": "grpc-data", "program": "load-program", "needs": "need", "use": "probe", "limits": "limit"}
 	none := []string{
 		"subject", "load", "probes", "client", "grpc", "bench", // their keys have
 		"packages",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Init is the plan that dyno init writes: a template of Package and Name, between << and >>.
+// Init is the plan that dyno init writes: a template of Package, Name and Needs, between << and >>.
 //
 //go:embed init.yaml
 var Init string
@@ -48,7 +49,7 @@ for PACKAGE, or for the only main package below this directory.
 			}
 			var text bytes.Buffer
 			t := template.Must(template.New(file).Delims("<<", ">>").Parse(Init))
-			if err := t.Execute(&text, map[string]string{"Package": pkg, "Name": filepath.Base(name)}); err != nil {
+			if err := t.Execute(&text, map[string]string{"Package": pkg, "Name": filepath.Base(name), "Needs": needsOf(cmd.Context(), pkg)}); err != nil {
 				return err
 			}
 			if err := os.WriteFile(file, text.Bytes(), 0o666); err != nil {
@@ -60,6 +61,39 @@ for PACKAGE, or for the only main package below this directory.
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite dyno.yaml")
 	return cmd
+}
+
+// drivers are packages that speak with servers which dyno can start.
+var drivers = []struct {
+	name, kind, variable, comment string
+	prefixes                      []string
+}{
+	{"db", "{postgres: {seed: [schema.sql]}}", "DATABASE_URL", "a Postgres with this seed", []string{"github.com/jackc/pgx/", "github.com/jackc/pgconn", "github.com/lib/pq"}},
+	{"cache", "{redis: {}}", "REDIS_URL", "a Redis", []string{"github.com/redis/go-redis/", "github.com/go-redis/redis", "github.com/gomodule/redigo/", "github.com/redis/rueidis"}},
+	{"bus", "{nats: {}}", "NATS_URL", "a NATS server", []string{"github.com/nats-io/nats.go"}},
+}
+
+// needsOf writes the needs of a package as comments, by the drivers that it imports; without any, all are examples.
+func needsOf(ctx context.Context, pkg string) string {
+	imports, _ := campaign.Tool(ctx, "", "go", "list", "-deps", "-f", "{{.ImportPath}}", pkg) // else none is known
+	imported := strings.Fields(imports)
+	text := ""
+	for _, all := range []bool{false, true} {
+		for _, d := range drivers {
+			used := slices.ContainsFunc(imported, func(path string) bool {
+				return slices.ContainsFunc(d.prefixes, func(prefix string) bool { return strings.HasPrefix(path+"/", prefix) })
+			})
+			if !used && !all {
+				continue
+			}
+			line := fmt.Sprintf("  # %s: %s", d.name, d.kind)
+			text += fmt.Sprintf("%-43s# %s; then in env: %s: \"{{.needs.%s.URL}}\"\n", line, d.comment, d.variable, d.name)
+		}
+		if text != "" {
+			break
+		}
+	}
+	return text
 }
 
 // mainPackage finds the only main package below, as a path that begins with a dot.

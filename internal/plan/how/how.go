@@ -3,6 +3,9 @@ package how
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/dynolab/dyno"
 )
@@ -51,4 +54,31 @@ func Order(e *dyno.Experiment) string {
 		return ""
 	}
 	return fmt.Sprintf("order: random by seed %d, balanced", *e.Seed)
+}
+
+// Needs says which servers the subject had, and how long each lived; "" if it had none.
+func Needs(e *dyno.Experiment) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+		need := e.Needs[name]
+		kind, _ := need.Kind()
+		lives := "for each launch"
+		switch {
+		case kind == "url":
+			lives = "which ran already"
+		case need.Lives() == dyno.PerBlock:
+			lives = "shared in a block"
+		case need.Lives() == dyno.PerRun:
+			lives = "shared by all"
+		}
+		part := fmt.Sprintf("%s (%s, %s", name, kind, lives)
+		if need.Delay > 0 {
+			part += fmt.Sprintf(", %v away", need.Delay)
+		}
+		parts = append(parts, part+")")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "needs: " + strings.Join(parts, ", ")
 }

@@ -1,0 +1,177 @@
+//go:build machine
+
+package needs
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+)
+
+// These tests need the programs of Postgres, Redis and NATS, which .ci/run installs.
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func ask(t *testing.T, url, sql string) string {
+	t.Helper()
+	conn, err := pgconn.Connect(t.Context(), url)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close(t.Context())
+	results, err := conn.Exec(t.Context(), sql).ReadAll()
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, r := range results {
+		for _, row := range r.Rows {
+			for _, v := range row {
+				all = append(all, string(v))
+			}
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func count(t *testing.T, o *Opened) probe.Count {
+	t.Helper()
+	c, err := o.Targets()[0].Count(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// segments are the shared memory segments of System V that the kernel has.
+func segments(t *testing.T) string {
+	text, err := exec.Command("ipcs", "-m").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Each launch has a database of its own with the seed, whose statements are counted; nothing stays in the kernel.
+func TestMachinePostgres(t *testing.T) {
+	before := segments(t)
+	seed := write(t, "schema.sql", "create table x (n int);\ninsert into x select generate_series(1, 100);\n")
+	for _, per := range []string{dyno.PerLaunch, dyno.PerBlock} {
+		k := keeper(t)
+		needs := map[string]dyno.Need{"db": {Postgres: &dyno.Server{Seed: []string{seed}}, Per: per}}
+		one, two := mustOpen(t, k, 1, needs), mustOpen(t, k, 1, needs)
+		url := one.Data["db"]["URL"]
+		if got := ask(t, url, "insert into x values (101), (102); select count(*) from x"); got != "102" {
+			t.Errorf("per %s: the first has %s rows", per, got)
+		}
+		if got := ask(t, two.Data["db"]["URL"], "select count(*) from x"); got != "100" {
+			t.Errorf("per %s: the second has %s rows", per, got)
+		}
+		c := count(t, one)
+		if s := c.Statements.Find("", "insert into x values ($1), ($2)"); s.Calls != 1 || s.Rows != 2 || s.Sec <= 0 {
+			t.Errorf("per %s: counted %+v", per, c.Statements)
+		}
+		if s := count(t, two).Statements.Find("", "insert into x values ($1), ($2)"); s.Calls != 0 {
+			t.Errorf("per %s: the second counts %+v of the first", per, s)
+		}
+		if booked := one.Targets()[0].Booked; booked != (per == dyno.PerLaunch) {
+			t.Errorf("per %s: booked %t", per, booked)
+		}
+		one.Close()
+		two.Close()
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := ask(t, url, "select 1"); !strings.Contains(got, "refused") {
+			t.Errorf("per %s: it answers after the end: %s", per, got)
+		}
+	}
+	if after := segments(t); after != before {
+		t.Errorf("shared memory is left:\n%s", after)
+	}
+}
+
+// A mistake in a seed has its file and line.
+func TestMachineSeedMistake(t *testing.T) {
+	sql, commands := write(t, "bad.sql", "create table x (n int);\n\ninsert into y values (1);\n"), write(t, "bad.redis", "SET a 1\nSETT b 2\n")
+	for want, need := range map[string]dyno.Need{
+		"bad.sql:3: ERROR:  relation \"y\" does not exist": {Postgres: &dyno.Server{Seed: []string{sql}}},
+		"bad.redis:2: redis: ERR unknown command":          {Redis: &dyno.Server{Seed: []string{commands}}},
+	} {
+		err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": need}})
+		if need.Redis != nil { // its seed is made with the first launch
+			_, err = open(t, keeper(t), 1, map[string]dyno.Need{"x": need})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A version that is not there is said before anything starts, with the cure.
+func TestMachineVersion(t *testing.T) {
+	err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": {Postgres: &dyno.Server{Version: "8"}}}})
+	if err == nil || !strings.Contains(err.Error(), "apt install postgresql-8") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Redis has its seed in each launch; its commands are counted where it is not shared.
+func TestMachineRedis(t *testing.T) {
+	seed := write(t, "seed", "# names\nSET a 1\nHSET h x 2\n")
+	for _, per := range []string{dyno.PerLaunch, dyno.PerRun} {
+		o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"cache": {Redis: &dyno.Server{Seed: []string{seed}}, Per: per}})
+		c, err := dialRedis(t.Context(), o.Data["cache"]["Addr"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, number, _ := strings.Cut(strings.TrimPrefix(o.Data["cache"]["URL"], "redis://"), "/")
+		var got []string
+		for _, command := range []string{"SELECT " + number + "0"[min(len(number), 1):], "GET a", "GET a", "HGET h x"} {
+			text, err := c.do(command)
+			got = append(got, fmt.Sprint(text, err))
+		}
+		if strings.Join(got, " ") != "OK<nil> 1<nil> 1<nil> 2<nil>" {
+			t.Errorf("per %s: %q", per, got)
+		}
+		if calls := count(t, o).Statements.Find("", "GET").Calls; calls != map[string]float64{dyno.PerLaunch: 2}[per] {
+			t.Errorf("per %s: %v calls of GET are counted", per, calls)
+		}
+	}
+}
+
+// Messages of NATS are counted.
+func TestMachineNATS(t *testing.T) {
+	o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"bus": {NATS: new(dyno.Server)}})
+	c, err := dialRedis(t.Context(), o.Data["bus"]["Addr"]) // a line protocol, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "CONNECT {}\r\nPUB x 2\r\nhi\r\nPING\r\n")
+	for line := ""; line != "PONG\r\n"; {
+		if line, err = c.in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if calls := count(t, o).Statements.Find("", "messages in").Calls; calls != 1 {
+		t.Errorf("%v messages are counted", calls)
+	}
+}

@@ -130,8 +130,9 @@ func collect(ts *testscript.TestScript, _ bool, _ []string) {
 // svc is a service with faults to choose from.
 func svc() {
 	addr := flag.String("addr", "127.0.0.1:"+os.Getenv("PORT"), "")
-	fault := flag.String("fault", "", "mute, refuse, die, hang, deaf, flood, child")
+	fault := flag.String("fault", "", "mute, refuse, unreached, die, hang, deaf, flood, child")
 	after := flag.Int64("after", 100, "requests before the fault")
+	upstream := flag.String("upstream", "", "address of another that is asked for each answer")
 	flag.Parse()
 	switch *fault {
 	case "mute":
@@ -139,6 +140,9 @@ func svc() {
 	case "refuse":
 		fmt.Fprintln(os.Stderr, "svc: no database at db:5432")
 		os.Exit(3)
+	case "unreached":
+		fmt.Fprintln(os.Stderr, "svc: dial tcp 127.0.0.1:5432: connect: connection refused")
+		os.Exit(1)
 	case "deaf":
 		signal.Ignore(syscall.SIGTERM)
 	case "flood":
@@ -169,6 +173,15 @@ func svc() {
 			case "hang":
 				<-r.Context().Done()
 			}
+		}
+		if *upstream != "" {
+			resp, err := http.Get("http://" + *upstream)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadGateway)
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
 		}
 		b := make([]byte, 64<<10)
 		garbage.Store(&b)

@@ -26,7 +26,7 @@ import (
 // postgres is a Postgres of version 13 or later, with a database of its own. Statements are those of
 // pg_stat_statements, where it can be loaded: its view is in the database postgres, so that the subject's has
 // nothing of dyno's.
-type postgres struct{ plain }
+type postgres struct{}
 
 const (
 	superuser = "postgres"

@@ -22,6 +22,7 @@ func checkBench(e *dyno.Experiment) *dyno.PlanError {
 	chance := *b.Resolved().Error
 	if err := cmp.Or(
 		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
+		wrong(len(e.Needs) > 0, "needs", "benchmarks have no needs yet (consider: start them yourself, and say their address in the environment)"),
 		checkFactors(e),
 	); err != nil {
 		return err

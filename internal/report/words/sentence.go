@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/report/layout"
 )
@@ -24,15 +25,21 @@ var nouns = map[string]string{
 
 // MetricNoun names a metric in a sentence: "p99 latency", or its name.
 func MetricNoun(metric string) string {
-	if n, ok := nouns[metric]; ok {
-		return n
+	return cmp.Or(nounOf(metric), metric)
+}
+
+// nounOf is "CPU time per request", or of a need "CPU time per request of db"; "" of metrics that have only their names.
+func nounOf(metric string) string {
+	need, rest := dyno.NeedOf(metric)
+	if n, ok := nouns[rest]; ok && need != "" {
+		return n + " of " + need
 	}
-	return metric
+	return nouns[metric]
 }
 
 // Noun names a metric for a reader: "p99 latency", or its name without the unit.
 func Noun(metric string) string {
-	if n, ok := nouns[metric]; ok {
+	if n := nounOf(metric); n != "" {
 		return n
 	}
 	label, _ := layout.UnitOf(metric)

@@ -107,7 +107,7 @@ func MetricByName(name string) (Metric, bool) {
 	}
 	m := Metrics[i]
 	if need, _ := NeedOf(name); need != "" {
-		return Metric{name, m.Better, m.Name == "cpu-sec/req", m.Help + " of need " + need}, true
+		return Metric{name, m.Better, m.Name == "cpu-sec/req", need + ": " + m.Help}, true
 	}
 	if m.Name != name {
 		m = Metric{name, m.Better, false, m.Help + " of step " + step}

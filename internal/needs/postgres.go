@@ -200,7 +200,7 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	initdb := filepath.Join(bin, "initdb")
 	status, err := guard.Run(ctx, guard.Job{
 		Path: initdb, Args: []string{initdb, "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"},
-		Dir: seed.dir, Env: os.Environ(), User: user,
+		Dir: seed.dir, Env: os.Environ(), User: user, Quit: k.quit(), // it runs a server, too
 	}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
 	if err != nil {
 		return fmt.Errorf("initdb: %w", err)

@@ -260,6 +260,9 @@ func rowsOf(rs []*dyno.Result, primary []string) []Row {
 			if !ok {
 				m = dyno.Metric{Name: v.Metric}
 			}
+			if need, rest := dyno.NeedOf(m.Name); need != "" && m.Primary {
+				m.Primary = works(rs, m.Name, rest)
+			}
 			if primary != nil {
 				m.Primary = slices.Contains(primary, m.Name)
 			}
@@ -278,6 +281,26 @@ func rowsOf(rs []*dyno.Result, primary []string) []Row {
 		}
 	})
 	return rows
+}
+
+// leastWork is the share of the CPU time of subject and needs from which a need's is primary: a cache that does hardly
+// anything would only make other comparisons wider, and the run longer.
+const leastWork = 0.1
+
+// works reports whether the CPU time of a need is so much, all settings together.
+func works(rs []*dyno.Result, metric, whole string) bool {
+	its, all := 0.0, 0.0
+	for _, r := range rs {
+		for _, v := range r.Values {
+			if need, rest := dyno.NeedOf(v.Metric); r.Err == "" && r.Trial.For == "" && (v.Metric == whole || need != "" && rest == whole) {
+				all += v.Value
+				if v.Metric == metric {
+					its += v.Value
+				}
+			}
+		}
+	}
+	return its >= leastWork*all
 }
 
 func pool(rs []*dyno.Result) *Pooled {

@@ -37,8 +37,8 @@ type Job struct {
 	// User, if not nil, runs the program and owns Scratch and Files. Only root can say so, and only on Linux.
 	User *User
 
-	// Quit, on Linux, is sent to the program before all of the tree is killed, which then waits a second for its end:
-	// SIGQUIT, by which a database server ends at once and leaves nothing in the kernel. 0 means none.
+	// Quit, on Linux, is sent to the program's process group before all of the tree is killed, which then has some
+	// seconds to end: SIGQUIT, by which a database server ends at once and leaves nothing in the kernel. 0 means none.
 	Quit syscall.Signal
 
 	Ledger string // Start's own

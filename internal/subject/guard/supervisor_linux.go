@@ -134,6 +134,8 @@ type supervisor struct {
 	asked  bool             // to end, while it lived
 	late   <-chan time.Time // when the time of grace is over
 	quit   syscall.Signal   // Job.Quit, until it was sent
+
+	quitting bool // it was sent
 }
 
 func (s *supervisor) obey(o order) {
@@ -326,13 +328,13 @@ func (s *supervisor) await() (status string) {
 			if d.pid == s.pid {
 				// Its children are ours now. Mostly there are none, and
 				// to look for them takes milliseconds.
-				status, s.pid, kill = describe(d.status), 0, children()
+				status, s.pid, kill = describe(d.status), 0, children() && !s.quitting
 			}
 		}
 		if kill && s.quit != 0 && s.pid != 0 {
-			unix.Kill(s.pid, s.quit)
-			unix.Kill(s.pid, unix.SIGCONT)
-			s.quit, s.late = 0, time.After(quitGrace)
+			unix.Kill(-s.pid, s.quit)
+			unix.Kill(-s.pid, unix.SIGCONT)
+			s.quit, s.quitting, s.late = 0, true, time.After(quitGrace)
 		} else if kill {
 			s.killAll()
 			// Children of the killed become ours as these die, and
@@ -342,8 +344,9 @@ func (s *supervisor) await() (status string) {
 	}
 }
 
-// quitGrace is how long a program has after Job.Quit.
-const quitGrace = time.Second
+// quitGrace is how long the program and what it started have after Job.Quit. Postgres takes some 10 ms on a machine
+// that has time.
+const quitGrace = 10 * time.Second
 
 // children reports whether this process has any, dead ones included.
 func children() bool {

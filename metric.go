@@ -82,7 +82,7 @@ var Metrics = []Metric{
 	{"cpu-frac", -1, false, "CPU time of a watched process, as a share of one core"},
 	{"minflt/s", -1, false, "minor page faults (served without a disk) per second of a watched process"},
 	{"statements/req", -1, false, "statements or commands that a need was asked per request"},
-	{"statement-sec/req", -1, false, "time that a need worked on statements per request"},
+	{"server-sec/req", -1, false, "time from the start of a statement to its end in a need, its waits included, per request"},
 	{"rows/req", -1, false, "rows that a database returned or changed per request"},
 	{"temp-B/req", -1, false, "bytes of temporary files that a database wrote per request"},
 	{"connections", 0, false, "most connections to a need"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ type Need struct {
 	Reset        []string          `json:"reset,omitempty"`         // command that brings a server back to its first state, run before each launch of the subject; templates
 	Per          string            `json:"per,omitempty"`           // PerLaunch, PerBlock or PerRun; "" means PerLaunch
 	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means root, or who the server demands
-	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay
+	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay, unless it varies
+	Relayed      bool              `json:"-"`                       // of a trial: the delay varies, so that all settings have the relay
 }
 
 // A Server says how a server of a known kind is run.
@@ -165,6 +167,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 	variable, isVariable := strings.CutPrefix(key, "env.")
 	switch {
 	case key == "delay":
+		need.Relayed = true
 		need.Delay, err = ParseDuration(value)
 	case key == "args" && server != nil:
 		var args []string
@@ -175,7 +178,13 @@ func (t *Trial) applyNeed(factor, value string) error {
 		args, err = SplitFlags(value)
 		need.Args = slices.Concat(need.Args, args)
 	case key == "seed" && server != nil:
-		server.Seed = strings.Fields(value)
+		server.Seed = nil
+		for _, file := range strings.Fields(value) {
+			if !filepath.IsAbs(file) {
+				file = filepath.Join(t.Subject.Dir, file)
+			}
+			server.Seed = append(server.Seed, file)
+		}
 	case key == "version" && server != nil:
 		server.Version = value
 	case key == "rev" && kind == "package":
@@ -204,7 +213,7 @@ func article(kind string) string {
 }
 
 // needMetrics are those of [Metrics] that each need has, with its name before them: db-cpu-sec/req.
-var needMetrics = []string{"cpu-sec/req", "rss-peak-B", "statements/req", "statement-sec/req", "rows/req", "temp-B/req", "connections"}
+var needMetrics = []string{"cpu-sec/req", "rss-peak-B", "statements/req", "server-sec/req", "rows/req", "temp-B/req", "connections"}
 
 // NeedOf splits the metric of a need into the need's name and the metric's; need is "" for others.
 func NeedOf(metric string) (need, rest string) {
@@ -222,21 +231,22 @@ func NeedOf(metric string) (need, rest string) {
 // A Statement is what a need did of one kind in the window: an SQL statement without its values, a command of Redis.
 type Statement struct {
 	Need  string  `json:"need"`
-	Text  string  `json:"text"`
+	Text  string  `json:"text,omitempty"` // "" stands for all that are not listed
 	Calls float64 `json:"calls"`
-	Sec   float64 `json:"sec,omitempty"`  // time in the server; 0 if unknown
+	Sec   float64 `json:"sec,omitempty"`  // from its start to its end in the server; 0 if unknown
 	Rows  float64 `json:"rows,omitempty"` // returned or changed
 }
 
 // Statements are those of a trial.
 type Statements []Statement
 
-// Find returns the statement with this text, or one without calls.
-func (ss Statements) Find(need, text string) Statement {
+// Find returns the statement of a need with this text. It is not found if there was none, or if it is among those
+// that are not listed.
+func (ss Statements) Find(need, text string) (s Statement, found bool) {
 	for _, s := range ss {
 		if s.Need == need && s.Text == text {
-			return s
+			return s, true
 		}
 	}
-	return Statement{Need: need, Text: text}
+	return Statement{Need: need, Text: text}, false
 }

@@ -3,6 +3,7 @@ package dyno
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +67,8 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return fmt.Sprintf("probes.%s at a fixed address reads one process only (consider: a path of the service)", e.Probes.elsewhere()), false
 	case settings > mostBeside:
 		return fmt.Sprintf("%d settings are too many to run at the same time (want at most %d)", settings, mostBeside), false
+	case e.resetsShared() != "":
+		return fmt.Sprintf("need %s is reset for each launch, while others use it (consider: per: launch)", e.resetsShared()), false
 	case e.Limits.CPU > 0 || e.Varies("limit.cpu"):
 		why = "a CPU limit is a share of the time, which a resting setting does not use"
 		if e.wholeCPUs() {
@@ -76,6 +79,17 @@ func (e *Experiment) WhyAlone() (why string, beside bool) {
 		return fmt.Sprintf("windows of %v and longer look for leaks, which needs an uninterrupted load (consider: a shorter duration)", LeakWindow), false
 	}
 	return "", true
+}
+
+// resetsShared returns a need that the settings of a block share, and whose state a reset takes from all of them; "" if
+// there is none.
+func (e *Experiment) resetsShared() string {
+	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+		if need := e.Needs[name]; len(need.Reset) > 0 && !need.Books() {
+			return name
+		}
+	}
+	return ""
 }
 
 // wholeCPUs reports whether all CPU limits are of whole CPUs, which GOMAXPROCS can stand for.

@@ -8,11 +8,12 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
 // addStatements lets the options tell which statements of needs surely changed: how often each request leads to one
-// (profile "calls NEED"), or how long the server works on them ("time NEED").
+// (profile "calls NEED"), or how long the server takes for them ("time NEED").
 func addStatements(opt *compare.Options, results []*dyno.Result, base string) {
 	if !slices.ContainsFunc(results, func(r *dyno.Result) bool { return len(r.Statements) > 0 }) {
 		return
@@ -21,10 +22,8 @@ func addStatements(opt *compare.Options, results []*dyno.Result, base string) {
 	opt.Places = func(s dyno.Setting, profile string) []compare.Place {
 		what, need, of := strings.Cut(profile, " ")
 		switch {
-		case of && what == "calls":
-			return statementChanges(results, base, s.String(), need, func(s dyno.Statement) float64 { return s.Calls })
-		case of && what == "time":
-			return statementChanges(results, base, s.String(), need, func(s dyno.Statement) float64 { return s.Sec })
+		case of:
+			return changesOf(need, what == "time", pairsOf(results, base, s.String(), need))
 		case others == nil:
 			return nil
 		}
@@ -32,52 +31,149 @@ func addStatements(opt *compare.Options, results []*dyno.Result, base string) {
 	}
 }
 
-// statementChanges are the statements of a need whose amount per request surely differs between two settings, the
-// greatest change first: means of the differences within blocks, with 95 % intervals.
-func statementChanges(results []*dyno.Result, base, setting, need string, amount func(dyno.Statement) float64) (places []compare.Place) {
-	blocks := map[int]*[2]*dyno.Result{}
+// fewestPairs is the number of blocks from which statements are compared.
+const fewestPairs = 3
+
+// An asked is what a need was asked in one trial.
+type asked struct {
+	statements dyno.Statements
+	requests   float64 // of the window
+	seconds    float64 // of the window
+	cut        bool    // there were more statements than are listed
+}
+
+// pairsOf are the blocks that have both settings.
+func pairsOf(results []*dyno.Result, base, setting, need string) (pairs [][2]asked) {
+	blocks := map[int]*[2]*asked{}
 	for _, r := range results {
 		i := slices.Index([]string{base, setting}, r.Trial.Setting.String())
-		if i < 0 || r.Err != "" || r.Trial.For != "" || r.Sent.Requests == 0 {
+		if i < 0 || r.Err != "" || r.Trial.For != "" || r.Elapsed == 0 {
 			continue
+		}
+		a := &asked{seconds: r.Elapsed.Seconds()}
+		calls := 0.0
+		for _, s := range r.Statements {
+			if s.Need == need {
+				a.statements = append(a.statements, s)
+				a.cut = a.cut || s.Text == ""
+				calls += s.Calls
+			}
+		}
+		perRequest, known := r.Values.Get(need + "-statements/req")
+		if !known {
+			continue
+		}
+		if a.requests = float64(r.Sent.Requests); perRequest > 0 {
+			a.requests = calls / perRequest // as the row has it
 		}
 		if blocks[r.Trial.Block] == nil {
-			blocks[r.Trial.Block] = new([2]*dyno.Result)
+			blocks[r.Trial.Block] = new([2]*asked)
 		}
-		blocks[r.Trial.Block][i] = r
+		blocks[r.Trial.Block][i] = a
 	}
-	diffs := map[string][]float64{}
-	pairs := 0
 	for _, pair := range blocks {
-		if pair[0] == nil || pair[1] == nil {
-			continue
+		if pair[0] != nil && pair[1] != nil {
+			pairs = append(pairs, [2]asked{*pair[0], *pair[1]})
 		}
-		pairs++
-		perRequest := map[string]float64{}
-		for i, sign := range []float64{-1, 1} {
-			for _, s := range pair[i].Statements {
-				if s.Need == need {
-					perRequest[s.Text] += sign * amount(s) / float64(pair[i].Sent.Requests)
+	}
+	return pairs
+}
+
+// An amount is what one statement took per request in both settings, block by block.
+type amount struct {
+	text        string
+	calls, sec  [2][]float64
+	perSecond   [2]float64 // sums over blocks of calls per second of the window
+	incomplete  bool       // in some block it is not known
+	replacement bool       // it came in the place of another text that was asked as often
+}
+
+// amountsOf collects the amounts of all statements.
+func amountsOf(need string, pairs [][2]asked) (all []*amount) {
+	at := map[string]*amount{}
+	for _, pair := range pairs {
+		for _, a := range pair {
+			for _, s := range a.statements {
+				if s.Text != "" && at[s.Text] == nil {
+					at[s.Text] = &amount{text: s.Text}
+					all = append(all, at[s.Text])
 				}
 			}
 		}
-		for text, diff := range perRequest {
-			diffs[text] = append(diffs[text], diff)
+	}
+	slices.SortFunc(all, func(a, b *amount) int { return cmp.Compare(a.text, b.text) })
+	for _, m := range all {
+		for _, pair := range pairs {
+			for i, a := range pair {
+				s, found := a.statements.Find(need, m.text)
+				m.incomplete = m.incomplete || !found && a.cut
+				m.calls[i] = append(m.calls[i], s.Calls/a.requests)
+				m.sec[i] = append(m.sec[i], s.Sec/a.requests)
+				m.perSecond[i] += s.Calls / a.seconds
+			}
 		}
 	}
+	return all
+}
+
+// asOften is the share within which two numbers of calls are the same.
+const asOften = 0.05
+
+func alike(a, b float64) bool { return math.Abs(a-b) <= asOften*max(math.Abs(a), math.Abs(b)) }
+
+// rewritten joins a statement that only the baseline has with one that only the setting has and that is asked as
+// often: the text changed, not the question.
+func rewritten(all []*amount) []*amount {
+	mean := func(m *amount, i int) float64 { return stats.MeanOf(m.calls[i]).Mean }
+	for _, now := range all {
+		if mean(now, 0) > 0 {
+			continue
+		}
+		i := slices.IndexFunc(all, func(was *amount) bool { return mean(was, 1) == 0 && alike(mean(was, 0), mean(now, 1)) })
+		if i < 0 {
+			continue
+		}
+		was := all[i]
+		now.calls[0], now.sec[0], now.perSecond[0], now.replacement = was.calls[0], was.sec[0], was.perSecond[0], true
+		was.calls[0] = make([]float64, len(was.calls[0])) // it is gone, and counted
+		was.sec[0] = was.calls[0]
+		was.perSecond[0] = 0
+	}
+	return all
+}
+
+// changesOf are the statements whose amount per request surely differs, the greatest change first: of calls, or of
+// time. The error for all of them together is that of functions of a profile, by Student's t and Bonferroni. Left out
+// is what is asked as often per second in both: it goes by the clock, and per request only where requests are fewer.
+func changesOf(need string, time bool, pairs [][2]asked) (places []compare.Place) {
+	if len(pairs) < fewestPairs {
+		return nil
+	}
+	all := rewritten(amountsOf(need, pairs))
 	total := 0.0
-	for text, ds := range diffs {
-		for len(ds) < pairs { // in a block without it, it was none in both
-			ds = append(ds, 0)
+	for _, m := range all {
+		of := m.calls
+		if time {
+			of = m.sec
 		}
-		m := stats.MeanOf(ds)
-		if !math.IsNaN(m.Mean) {
-			total += m.Mean
+		diffs := make([]float64, len(pairs))
+		for p := range pairs {
+			diffs[p] = of[1][p] - of[0][p]
 		}
-		if m.Lo > 0 || m.Hi < 0 {
-			places = append(places, compare.Place{Func: text, Change: dyno.Number(m.Mean), Lo: dyno.Number(m.Lo), Hi: dyno.Number(m.Hi)})
+		change := stats.MeanAt(diffs, profiles.Alpha/float64(len(all)))
+		if m.incomplete || math.IsNaN(change.Mean) {
+			continue
 		}
+		total += change.Mean
+		if !time && (alike(m.perSecond[0], m.perSecond[1]) || m.replacement) || change.Lo <= 0 && change.Hi >= 0 {
+			continue
+		}
+		places = append(places, compare.Place{
+			Func: m.text, From: dyno.Number(stats.MeanOf(of[0]).Mean),
+			Change: dyno.Number(change.Mean), Lo: dyno.Number(change.Lo), Hi: dyno.Number(change.Hi),
+		})
 	}
+	places = slices.DeleteFunc(places, func(p compare.Place) bool { return math.Abs(float64(p.Change)) < leastShown*math.Abs(total) })
 	for i := range places {
 		places[i].Share = places[i].Change / dyno.Number(total)
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -179,14 +180,17 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	if opened != nil {
 		data = opened.Data
 	}
-	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
+	starting, cancel := withoutNeeds(ctx, opened)
+	p, err := subject.Start(starting, built, t.Subject, subject.Options{
 		Needs:  data,
 		Stdout: out.Stdout, Stderr: out.Trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
 		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
+	cancel()
 	if err != nil {
 		if opened != nil {
+			err = cmp.Or(lostNeed(opened), err)
 			opened.Close()
 		}
 		return nil, errors.Join(err, out.Close(), closeLogs())

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,7 +13,7 @@ import (
 )
 
 // openNeeds starts what the subject of a trial needs, and keeps what servers write in files of the trial. Without
-// needs, both results are nil. An error says nothing about the subject.
+// needs, it returns nil.
 func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) (*needs.Opened, func() error, error) {
 	if len(t.Subject.Needs) == 0 {
 		return nil, func() error { return nil }, nil
@@ -34,13 +35,33 @@ func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) 
 		files = append(files, log)
 		return log
 	})
-	if mistake := (*dyno.PlanError)(nil); err != nil && !errors.As(err, &mistake) && ctx.Err() == nil {
-		err = &VoidError{Why: err.Error()}
-	}
 	if err != nil {
 		return nil, nil, errors.Join(err, closeLogs())
 	}
 	return opened, closeLogs, nil
+}
+
+// withoutNeeds is a context that ends with one of the needs.
+func withoutNeeds(ctx context.Context, opened *needs.Opened) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if opened != nil {
+		go func() {
+			select {
+			case <-opened.Done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// lostNeed says which need has ended; nil if none has. It says nothing about the subject.
+func lostNeed(opened *needs.Opened) error {
+	if err := opened.Err(); err != nil {
+		return &VoidError{Why: err.Error()}
+	}
+	return nil
 }
 
 // withNeeds ends a running subject when one of its needs does, and its needs after it.
@@ -57,12 +78,7 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 		}
 	}()
 	running.Done = done
-	running.Err = func() error {
-		if err := opened.Err(); err != nil {
-			return &VoidError{Why: err.Error()}
-		}
-		return p.Err()
-	}
+	running.Err = func() error { return cmp.Or(lostNeed(opened), p.Err()) }
 	running.Target.Needs = opened.Targets()
 	for _, n := range running.Target.Needs {
 		if n.PID != 0 {

@@ -126,7 +126,9 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 		}
 	}
 	for _, v := range saw.Own {
-		if _, taken := dyno.MetricByName(v.Metric); taken {
+		need, _ := dyno.NeedOf(v.Metric)
+		_, mine := t.Subject.Needs[need]
+		if _, taken := dyno.MetricByName(v.Metric); taken && (need == "" || mine) {
 			m.warnings.AddOf(dyno.WarnMetric, v.Metric, "the service's own %s is left out: dyno has a metric of that name", v.Metric)
 			continue
 		}
@@ -149,7 +151,7 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	}
 	requests := float64(rec.Window)
 	for name := range t.Subject.Needs {
-		for _, total := range []string{"cpu-sec", "statements", "statement-sec", "rows", "temp-B"} {
+		for _, total := range []string{"cpu-sec", "statements", "server-sec", "rows", "temp-B"} {
 			divide(map[string]string{name + "-" + total + "/req": name + "-" + total}, requests)
 		}
 	}

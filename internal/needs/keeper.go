@@ -4,8 +4,8 @@
 package needs
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +31,7 @@ type Keeper struct {
 
 	mu     sync.Mutex // of what follows; held while a seed or a shared server is made
 	dir    string     // of all files; "" until it is needed
+	secret string     // the password of all servers: other users of this machine can reach them
 	guard  *guard.Tree
 	seeds  map[string]*seed
 	shared map[string]*shared
@@ -41,6 +42,37 @@ type shared struct {
 	*server
 	block int // 0: of the run
 	users int // subjects that have a space there
+	log   *switchable
+}
+
+// A switchable passes what a shared server writes on to the launch that came last, while that lasts.
+type switchable struct {
+	mu sync.Mutex
+	to io.Writer // nil: nowhere
+}
+
+func (s *switchable) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.to != nil {
+		s.to.Write(p)
+	}
+	return len(p), nil
+}
+
+func (s *switchable) lead(to io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to = to
+}
+
+// leave is for who closes a writer.
+func (s *switchable) leave(from io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.to == from {
+		s.to = nil
+	}
 }
 
 // Close ends all servers and removes their files.
@@ -77,7 +109,7 @@ func (k *Keeper) root() (string, error) {
 		tree.Stop(0)
 		return "", err
 	}
-	k.dir, k.guard = dir, tree
+	k.dir, k.guard, k.secret = dir, tree, rand.Text()
 	k.seeds, k.shared = map[string]*seed{}, map[string]*shared{}
 	return dir, nil
 }
@@ -115,7 +147,7 @@ func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir s
 	if _, err := kindOf(&need).program(conf.Version); err != nil {
 		return err
 	}
-	if need.Postgres != nil {
+	if need.Postgres != nil || need.Redis != nil && len(conf.Seed) > 0 {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		_, err := k.seedOf(ctx, name, &need)
@@ -146,8 +178,9 @@ type use struct {
 	need   dyno.Need
 	server *server
 	shared *shared // nil if it has the server for itself
-	space  string  // of its own in a shared server: a database; "" if it has none
-	relay  *relay  // nil without a delay
+	log    io.Writer
+	space  string // of its own in a shared server: a database; "" if it has none
+	relay  *relay // nil without a delay
 	data   map[string]string
 }
 
@@ -215,16 +248,23 @@ func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data 
 			delete(k.shared, key)
 		}
 	}
-	key := fmt.Sprintf("%s %d %s", u.name, block, describe(&u.need))
+	key := fmt.Sprintf("%s %s %d %s", u.name, u.need.Lives(), block, describe(&u.need))
 	s := k.shared[key]
-	if s == nil || s.ended() {
+	if s != nil && s.ended() {
+		s.close()
+		s = nil
+	}
+	if s == nil {
+		log := &switchable{to: log}
 		server, err := k.startHeld(ctx, u.name, &u.need, dir, data, log)
 		if err != nil {
 			return err
 		}
-		s = &shared{server: server, block: block}
+		s = &shared{server: server, block: block, log: log}
 		k.shared[key] = s
 	}
+	s.log.lead(log)
+	u.log = log
 	space, err := s.kind.open(ctx, s.server, fmt.Sprintf("dyno%d", k.numbers.Add(1)))
 	if err != nil {
 		return fmt.Errorf("make a space of its own: %w", err)
@@ -237,7 +277,7 @@ func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data 
 // handOver says where the need serves, starts its relay, and runs its reset.
 func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[string]map[string]string) (err error) {
 	addr := u.server.addr
-	if u.need.Delay > 0 {
+	if u.need.Delay > 0 || u.need.Relayed {
 		if u.relay, err = newRelay(addr, u.need.Delay); err != nil {
 			return fmt.Errorf("start a relay: %w", err)
 		}
@@ -246,7 +286,7 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 	u.data = addressOf(addr)
 	u.data["URL"] = u.server.kind.url(u.server, addr, u.space)
 	u.data["Dir"] = u.server.dir
-	u.data["Prefix"] = cmp.Or(u.space, "dyno")
+	u.data["Prefix"] = fmt.Sprintf("dyno%d", k.numbers.Add(1)) // which no other launch of the run has
 	if len(u.need.Reset) == 0 {
 		return nil
 	}
@@ -308,7 +348,8 @@ func (u *use) close(k *Keeper) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	u.shared.users--
-	if u.space != "" && !u.server.ended() {
+	u.shared.log.leave(u.log)
+	if !u.server.ended() {
 		u.server.kind.drop(u.server, u.space)
 	}
 }

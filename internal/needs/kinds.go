@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -63,7 +65,7 @@ func find(name, install string, patterns ...string) (string, error) {
 		paths, _ := filepath.Glob(filepath.Join(pattern, name))
 		found = append(found, paths...)
 	}
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(numberIn(a), numberIn(b)), cmp.Compare(a, b)) })
 	if len(found) > 0 {
 		return found[len(found)-1], nil
 	}
@@ -71,6 +73,25 @@ func find(name, install string, patterns ...string) (string, error) {
 		return filepath.Abs(path)
 	}
 	return "", fmt.Errorf("%s %w (consider: %s)", name, errNoProgram, install)
+}
+
+// numberIn is the first number in a path, such as 9.6 of /usr/lib/postgresql/9.6/bin.
+func numberIn(path string) float64 {
+	n, _ := strconv.ParseFloat(regexp.MustCompile(`[0-9]+(\.[0-9]+)?`).FindString(path), 64)
+	return n
+}
+
+// isVersion reports that a program is not of the version that is wanted: before it, what it says of itself has a
+// mark. "" is any.
+func isVersion(path, flag, mark, version, cure string) error {
+	if version == "" {
+		return nil
+	}
+	said, err := exec.Command(path, flag).Output()
+	if err == nil && regexp.MustCompile(regexp.QuoteMeta(mark+version)+`\b`).Match(said) {
+		return nil
+	}
+	return fmt.Errorf("version %s %w: %s says %q (consider: %s)", version, errNoProgram, path, strings.TrimSpace(string(said)), cure)
 }
 
 // A service is another program of the user's: a package or a command.
@@ -131,10 +152,12 @@ func (outside) job(context.Context, *Keeper, string, *server, *guard.User, map[s
 
 // url is that of the plan, with the relay's address if there is one.
 func (outside) url(s *server, addr, _ string) string {
-	if addr == s.addr {
+	u, err := url.Parse(s.need.URL)
+	if addr == s.addr || err != nil {
 		return s.need.URL
 	}
-	return strings.Replace(s.need.URL, s.addr, addr, 1)
+	u.Host = addr
+	return u.String()
 }
 
 // hostOf is the host and port of a URL.
@@ -144,19 +167,23 @@ func hostOf(text string) (string, error) {
 		return "", &dyno.PlanError{Msg: fmt.Sprintf("bad URL %q (want for example postgres://db.test:5432/app)", text)}
 	}
 	known := map[string]string{"http": "80", "https": "443", "postgres": "5432", "postgresql": "5432", "redis": "6379", "nats": "4222", "mysql": "3306", "amqp": "5672"}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), known[u.Scheme])), nil
+	port := cmp.Or(u.Port(), known[u.Scheme])
+	if port == "" {
+		return "", &dyno.PlanError{Msg: fmt.Sprintf("the URL %q has no port", text)}
+	}
+	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
 // plain is what servers do that have nothing special.
 type plain struct{}
 
-func (plain) program(string) (string, error)                              { return "", nil }
-func (plain) users() []string                                             { return nil }
-func (plain) quit() syscall.Signal                                        { return 0 }
-func (plain) ready(ctx context.Context, s *server) error                  { return dial(ctx, s.addr) }
-func (plain) url(_ *server, addr, _ string) string                        { return "http://" + addr }
-func (plain) open(_ context.Context, _ *server, _ string) (string, error) { return "", nil }
-func (plain) drop(*server, string)                                        {}
+func (plain) program(string) (string, error)                                 { return "", nil }
+func (plain) users() []string                                                { return nil }
+func (plain) quit() syscall.Signal                                           { return 0 }
+func (plain) ready(ctx context.Context, s *server) error                     { return dial(ctx, s.addr) }
+func (plain) url(_ *server, addr, _ string) string                           { return "http://" + addr }
+func (plain) open(_ context.Context, _ *server, name string) (string, error) { return name, nil }
+func (plain) drop(*server, string)                                           {}
 func (plain) count(context.Context, *server, string) (probe.Count, error) {
 	return probe.Count{}, nil
 }
@@ -164,11 +191,18 @@ func (plain) count(context.Context, *server, string) (probe.Count, error) {
 // A nats server has its counters on a port of their own: https://docs.nats.io/running-a-nats-service/nats_admin/monitoring.
 type nats struct{ plain }
 
-func (nats) program(string) (string, error) {
-	return find("nats-server", "apt install nats-server, or go install github.com/nats-io/nats-server/v2@latest")
+func (nats) program(version string) (string, error) {
+	path, err := find("nats-server", "apt install nats-server, or go install github.com/nats-io/nats-server/v2@latest")
+	if err != nil {
+		return "", err
+	}
+	return path, isVersion(path, "-v", "v", version, "no version")
 }
 
-func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, _ *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
+// users: it needs none of root's rights.
+func (nats) users() []string { return []string{"nats", "nobody"} }
+
+func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
 	path, err := k.program(s.need.NATS.Version)
 	if err != nil {
 		return nil, err
@@ -178,7 +212,11 @@ func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, _ *guard.Us
 	}
 	at, counters := addressOf(s.addr), addressOf(s.also)
 	s.what = "NATS"
-	args := []string{path, "-a", at["Host"], "-p", at["Port"], "-m", counters["Port"], "-sd", s.dir}
+	conf, err := s.write("nats.conf", "authorization { token: "+s.secret+" }\n", user)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{path, "-c", conf, "-a", at["Host"], "-p", at["Port"], "-m", counters["Port"], "-sd", s.dir}
 	return &guard.Job{Path: path, Args: append(args, s.need.NATS.Args...), Dir: s.dir, Env: os.Environ()}, nil
 }
 
@@ -187,11 +225,15 @@ func (nats) ready(ctx context.Context, s *server) error {
 	return err
 }
 
-func (nats) url(_ *server, addr, _ string) string { return "nats://" + addr }
+func (nats) url(s *server, addr, _ string) string { return "nats://" + s.secret + "@" + addr }
 
 func (nats) open(_ context.Context, _ *server, name string) (string, error) { return name, nil }
 
-func (nats) count(ctx context.Context, s *server, _ string) (c probe.Count, err error) {
+// count: who shares a server cannot tell its own messages from others'.
+func (nats) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
+	if space != "" {
+		return c, nil
+	}
 	text, err := get(ctx, "http://"+s.also+"/varz")
 	if err != nil {
 		return c, err
@@ -205,6 +247,6 @@ func (nats) count(ctx context.Context, s *server, _ string) (c probe.Count, err 
 		return c, fmt.Errorf("read /varz: %w", err)
 	}
 	c.Connections, c.HasConnections = varz.Connections, true
-	c.Statements = dyno.Statements{{Text: "messages in", Calls: varz.In}, {Text: "messages out", Calls: varz.Out}}
+	c.Statements = map[string]dyno.Statement{"in": {Text: "messages in", Calls: varz.In}, "out": {Text: "messages out", Calls: varz.Out}}
 	return c, nil
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,13 +47,7 @@ func (postgres) program(version string) (string, error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil { // initdb and psql are beside it
 		return "", err
 	}
-	if version != "" {
-		said, err := exec.Command(path, "-V").Output()
-		if err != nil || !strings.Contains(string(said), ") "+version) {
-			return "", fmt.Errorf("postgres %s %w: %s is %s(consider: apt install postgresql-%[1]s)", version, errNoProgram, path, said)
-		}
-	}
-	return path, nil
+	return path, isVersion(path, "-V", "(PostgreSQL) ", version, "apt install postgresql-"+version)
 }
 
 // users: the server refuses root.
@@ -98,11 +92,11 @@ func (postgres) ready(ctx context.Context, s *server) error {
 	return err
 }
 
-func (postgres) url(_ *server, addr, space string) string {
+func (postgres) url(s *server, addr, space string) string {
 	if space == "" {
 		space = database
 	}
-	u := url.URL{Scheme: "postgres", User: url.User(superuser), Host: addr, Path: space, RawQuery: "sslmode=disable"}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(superuser, s.secret), Host: addr, Path: space, RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
@@ -117,10 +111,12 @@ func (postgres) drop(s *server, space string) {
 }
 
 // statements are those of one database since the server was started, and how many connections it has.
-const statements = `SELECT s.query, sum(s.calls), sum(s.total_exec_time) / 1000, sum(s.rows), sum(s.temp_blks_written) * 8192
-FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = '%s' GROUP BY s.query`
+const statements = `SELECT s.queryid, min(s.query), sum(s.calls), sum(s.total_exec_time) / 1000, sum(s.rows), sum(s.temp_blks_written) * 8192
+FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = '%s' GROUP BY s.queryid`
 
 func (postgres) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // it may hang
+	defer cancel()
 	if space == "" {
 		space = database
 	}
@@ -135,27 +131,35 @@ func (postgres) count(ctx context.Context, s *server, space string) (c probe.Cou
 	}
 	c.Connections, c.HasConnections = number(rows[0][0]), true
 	rows, err = query(ctx, conn, fmt.Sprintf(statements, space))
-	if missing := (*pgconn.PgError)(nil); errors.As(err, &missing) { // no pg_stat_statements here
+	if missing := (*pgconn.PgError)(nil); errors.As(err, &missing) {
+		c.Unknown = "it has no pg_stat_statements (consider: install it, and no shared_preload_libraries in args without it)"
 		return c, nil
 	}
 	if err != nil {
 		return c, err
 	}
+	c.Statements = map[string]dyno.Statement{}
 	for _, r := range rows {
-		c.Statements = append(c.Statements, dyno.Statement{Text: oneLine(r[0]), Calls: number(r[1]), Sec: number(r[2]), Rows: number(r[3])})
-		c.Temp += number(r[4])
+		c.Statements[string(r[0])] = dyno.Statement{Text: oneLine(r[1]), Calls: number(r[2]), Sec: number(r[3]), Rows: number(r[4])}
+		c.Temp += number(r[5])
 	}
 	c.HasRows, c.HasTemp = true, true
+	if rows, err := query(ctx, conn, "SELECT dealloc FROM pg_stat_statements_info"); err == nil { // since Postgres 14
+		c.Evicted = number(rows[0][0])
+	}
 	return c, nil
 }
 
 // mostStatement bounds the text of a statement that results keep.
 const mostStatement = 500
 
-// oneLine is a text without line breaks and repeated spaces.
+// comments of SQL may have what differs in each launch, such as the number of a trace.
+var comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+
+// oneLine is a text without comments, line breaks and repeated spaces.
 func oneLine(text []byte) string {
-	s := strings.Join(strings.Fields(string(text)), " ")
-	return s[:min(len(s), mostStatement)]
+	s := strings.Join(strings.Fields(string(comments.ReplaceAll(text, nil))), " ")
+	return strings.ToValidUTF8(s[:min(len(s), mostStatement)], "")
 }
 
 func number(text []byte) float64 {
@@ -197,9 +201,15 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	data := filepath.Join(seed.dir, "data")
 	bin := filepath.Dir(seed.program)
 	var said strings.Builder
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret}
+	password, err := s.write("password", s.secret, user)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(password)
 	initdb := filepath.Join(bin, "initdb")
 	status, err := guard.Run(ctx, guard.Job{
-		Path: initdb, Args: []string{initdb, "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"},
+		Path: initdb, Args: []string{initdb, "-D", data, "-U", superuser, "-A", "password", "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"},
 		Dir: seed.dir, Env: os.Environ(), User: user, Quit: k.quit(), // it runs a server, too
 	}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
 	if err != nil {
@@ -208,7 +218,6 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if status != guard.StatusOK {
 		return fmt.Errorf("initdb: %s\n%s", status, tail(said.String(), 2000))
 	}
-	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}
@@ -220,7 +229,13 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
 		return err
 	}
-	defer s.tree.Stop(time.Minute) // which writes all of it
+	defer func() {
+		grace := time.Minute // in which it writes all
+		if err != nil {
+			grace = 0
+		}
+		s.tree.Stop(grace)
+	}()
 	if err := s.await(ctx); err != nil {
 		return err
 	}
@@ -230,14 +245,17 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	exec1(ctx, s, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // where there is none, nothing is counted
 	for _, file := range need.Postgres.Seed {
 		psql := filepath.Join(bin, "psql")
-		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", k.url(s, s.addr, ""), "-f", file}
-		if err := runTool(ctx, argv, nil, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
+		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", s.without(k.url(s, s.addr, "")), "-f", file}
+		if err := runTool(ctx, argv, map[string]string{"PGPASSWORD": s.secret}, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
 			return err
 		}
 	}
 	// Statistics for the planner, and no vacuum later for what the seed wrote.
-	return runTool(ctx, []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", k.url(s, s.addr, ""), "-c", "VACUUM ANALYZE"}, nil, seed.dir, "vacuum of the seed")
+	return runTool(ctx, []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", s.without(k.url(s, s.addr, "")), "-c", "VACUUM ANALYZE"}, map[string]string{"PGPASSWORD": s.secret}, seed.dir, "vacuum of the seed")
 }
+
+// without is a URL without the password, which all users of the machine would see among the arguments of a process.
+func (s *server) without(url string) string { return strings.Replace(url, ":"+s.secret+"@", "@", 1) }
 
 // sumOf tells seeds apart.
 func sumOf(parts ...string) string {

@@ -3,6 +3,7 @@ package needs
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,44 +26,72 @@ type redis struct{ plain }
 
 const dumpFile = "dump.rdb"
 
-func (redis) program(string) (string, error) {
+func (redis) program(version string) (string, error) {
 	path, err := find("redis-server", "apt install redis-server")
 	if err != nil {
-		if valkey, err := find("valkey-server", ""); err == nil {
-			return valkey, nil
+		valkey, err2 := find("valkey-server", "")
+		if err2 != nil {
+			return "", err
 		}
+		path = valkey
 	}
-	return path, err
+	return path, isVersion(path, "--version", "v=", version, "no version")
 }
 
-func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, _ *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
+// users: it needs none of root's rights.
+func (redis) users() []string { return []string{"redis", "valkey", "nobody"} }
+
+func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
 	s.what = "redis"
 	if len(s.need.Redis.Seed) > 0 {
 		seed, err := keeper.seedOf(ctx, name, s.need)
 		if err != nil {
 			return nil, err
 		}
-		if err := copyFile(filepath.Join(s.dir, dumpFile), filepath.Join(seed.dir, dumpFile), 0o600); err != nil {
+		if err := copyDump(s.dir, seed.dir); err != nil {
 			return nil, fmt.Errorf("copy its seed: %w", err)
+		}
+		if user != nil {
+			if err := os.Chown(filepath.Join(s.dir, dumpFile), int(user.UID), int(user.GID)); err != nil {
+				return nil, err
+			}
 		}
 		s.what = seed.what
 	}
-	return k.launch(s, s.need.Redis.Args)
+	return k.launch(s, user, s.need.Redis.Args)
 }
 
-func (k redis) launch(s *server, args []string) (*guard.Job, error) {
+func copyDump(to, from string) error {
+	root, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	in, err := root.Open(dumpFile)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return copyFile(filepath.Join(to, dumpFile), in, 0o600)
+}
+
+func (k redis) launch(s *server, user *guard.User, args []string) (*guard.Job, error) {
 	path, err := k.program("")
 	if err != nil {
 		return nil, err
 	}
 	at := addressOf(s.addr)
-	argv := []string{path, "--bind", at["Host"], "--port", at["Port"], "--dir", s.dir, "--dbfilename", dumpFile, "--save", "", "--appendonly", "no", "--daemonize", "no"}
+	conf, err := s.write("redis.conf", "requirepass "+s.secret+"\n", user)
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{path, conf, "--bind", at["Host"], "--port", at["Port"], "--dir", s.dir, "--dbfilename", dumpFile, "--save", "", "--appendonly", "no", "--daemonize", "no"}
 	return &guard.Job{Path: path, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}, nil
 }
 
 // ready: while it loads a dump it answers with an error.
 func (redis) ready(ctx context.Context, s *server) error {
-	c, err := dialRedis(ctx, s.addr)
+	c, err := dialRedis(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -71,21 +100,23 @@ func (redis) ready(ctx context.Context, s *server) error {
 	return err
 }
 
-func (redis) url(_ *server, addr, space string) string {
-	if space == "" {
-		return "redis://" + addr
-	}
-	return "redis://" + addr + "/" + space
+func (redis) url(s *server, addr, space string) string {
+	return "redis://:" + s.secret + "@" + addr + "/" + space
 }
 
 // open empties a numbered database, and fills it with the seed.
-func (redis) open(ctx context.Context, s *server, name string) (string, error) {
-	n, err := strconv.Atoi(strings.TrimLeft(name, "dyno"))
-	if err != nil {
-		return "", err
+func (redis) open(ctx context.Context, s *server, _ string) (string, error) {
+	space := ""
+	for n := 1; n < 16; n++ { // 0 has the seed
+		if space = strconv.Itoa(n); s.spaces == nil || !s.spaces[space] {
+			break
+		}
+		space = ""
 	}
-	space := strconv.Itoa(1 + n%15) // 0 has the seed
-	c, err := dialRedis(ctx, s.addr)
+	if space == "" {
+		return "", errors.New("its 15 numbered databases are all in use (consider: per: launch)")
+	}
+	c, err := dialRedis(ctx, s)
 	if err != nil {
 		return "", err
 	}
@@ -95,15 +126,21 @@ func (redis) open(ctx context.Context, s *server, name string) (string, error) {
 			return "", err
 		}
 	}
+	if s.spaces == nil {
+		s.spaces = map[string]bool{}
+	}
+	s.spaces[space] = true
 	return space, c.feed(s.need.Redis.Seed)
 }
+
+func (redis) drop(s *server, space string) { delete(s.spaces, space) }
 
 // count: who shares a server cannot tell its own commands from others'.
 func (redis) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
 	if space != "" {
 		return c, nil
 	}
-	conn, err := dialRedis(ctx, s.addr)
+	conn, err := dialRedis(ctx, s)
 	if err != nil {
 		return c, err
 	}
@@ -116,18 +153,19 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 	if err != nil {
 		return c, err
 	}
+	c.Statements = map[string]dyno.Statement{}
 	for line := range strings.Lines(commands + "\n" + clients) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if name == "connected_clients" {
 			c.Connections, c.HasConnections = number([]byte(rest))-1, true
 		}
 		command, ok := strings.CutPrefix(name, "cmdstat_")
-		if !ok || command == "info" || command == "ping" {
+		if !ok || command == "info" || command == "auth" {
 			continue
 		}
 		var calls, usec float64
 		if _, err := fmt.Sscanf(rest, "calls=%f,usec=%f", &calls, &usec); err == nil {
-			c.Statements = append(c.Statements, dyno.Statement{Text: strings.ToUpper(strings.ReplaceAll(command, "|", " ")), Calls: calls, Sec: usec / 1e6})
+			c.Statements[command] = dyno.Statement{Text: strings.ToUpper(strings.ReplaceAll(command, "|", " ")), Calls: calls, Sec: usec / 1e6}
 		}
 	}
 	return c, nil
@@ -135,11 +173,11 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 
 // fill makes the dump of a seed.
 func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
-	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}
-	job, err := k.launch(s, nil)
+	job, err := k.launch(s, user, nil)
 	if err != nil {
 		return err
 	}
@@ -151,7 +189,7 @@ func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Ne
 	if err := s.await(ctx); err != nil {
 		return err
 	}
-	c, err := dialRedis(ctx, s.addr)
+	c, err := dialRedis(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -169,15 +207,20 @@ type redisConn struct {
 	in *bufio.Reader
 }
 
-func dialRedis(ctx context.Context, addr string) (*redisConn, error) {
+func dialRedis(ctx context.Context, s *server) (*redisConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
 	if err != nil {
 		return nil, err
 	}
 	conn.SetDeadline(time.Now().Add(time.Minute))
-	return &redisConn{conn, bufio.NewReader(conn)}, nil
+	c := &redisConn{conn, bufio.NewReader(conn)}
+	if _, err := c.do("AUTH " + s.secret); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *redisConn) do(command string) (string, error) {

@@ -87,6 +87,11 @@ func sizeOf(dir string) (bytes int64) {
 // copyTree copies a directory with its modes, and gives all of it to user, if that is not nil. Where the file
 // system has reflinks, the kernel makes them (copy_file_range(2)).
 func copyTree(to, from string, user *guard.User) error {
+	root, err := os.OpenRoot(from) // another user, whose files these are, may put links in their place
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -104,7 +109,11 @@ func copyTree(to, from string, user *guard.User) error {
 		case d.IsDir():
 			err = os.Mkdir(target, info.Mode().Perm())
 		case d.Type().IsRegular():
-			err = copyFile(target, path, info.Mode().Perm())
+			var in *os.File
+			if in, err = root.Open(rel); err == nil {
+				err = copyFile(target, in, info.Mode().Perm())
+				in.Close()
+			}
 		case d.Type()&fs.ModeSymlink != 0:
 			var link string
 			if link, err = os.Readlink(path); err == nil {
@@ -120,12 +129,7 @@ func copyTree(to, from string, user *guard.User) error {
 	})
 }
 
-func copyFile(to, from string, mode fs.FileMode) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
+func copyFile(to string, in io.Reader, mode fs.FileMode) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

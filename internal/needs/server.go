@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	osuser "os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ type server struct {
 	also  string      // another address of it, such as that of its counters; "" if it has none
 	dir   string      // of its own; "" if it has none
 	lines *lastlines.Lines
+
+	secret string          // its password
+	spaces map[string]bool // of a shared server that are in use
 }
 
 // start starts a server of one launch.
@@ -61,6 +65,7 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 	if s.dir, err = k.newDir(name, user); err != nil {
 		return nil, err
 	}
+	s.secret = k.secret
 	job, err := s.kind.job(ctx, k, name, s, user, templateData(addressOf(s.addr), data), dir)
 	if err != nil {
 		os.RemoveAll(s.dir)
@@ -186,7 +191,7 @@ func tail(s string, most int) string { return s[max(0, len(s)-most):] }
 
 // userOf is who runs a server. Only root can choose: others run it themselves.
 func userOf(need *dyno.Need, k kind) (*guard.User, error) {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 || runtime.GOOS != "linux" {
 		return nil, nil
 	}
 	names := k.users()
@@ -206,6 +211,15 @@ func userOf(need *dyno.Need, k kind) (*guard.User, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("there is no user %s on this machine (consider: user: NAME)", names[0])
+}
+
+// write makes a file that only the server may read.
+func (s *server) write(name, text string, user *guard.User) (path string, err error) {
+	path = filepath.Join(s.dir, name)
+	if err = os.WriteFile(path, []byte(text), 0o600); err == nil && user != nil {
+		err = os.Chown(path, int(user.UID), int(user.GID))
+	}
+	return path, err
 }
 
 // dial tells whether something accepts connections at an address.

@@ -3,8 +3,12 @@
 package needs
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +63,15 @@ func count(t *testing.T, o *Opened) probe.Count {
 	return c
 }
 
+func named(c probe.Count, text string) (found dyno.Statement) {
+	for _, s := range c.Statements {
+		if s.Text == text {
+			found = s
+		}
+	}
+	return found
+}
+
 // segments are the shared memory segments of System V that the kernel has.
 func segments(t *testing.T) string {
 	text, err := exec.Command("ipcs", "-m").Output()
@@ -84,10 +97,10 @@ func TestMachinePostgres(t *testing.T) {
 			t.Errorf("per %s: the second has %s rows", per, got)
 		}
 		c := count(t, one)
-		if s := c.Statements.Find("", "insert into x values ($1), ($2)"); s.Calls != 1 || s.Rows != 2 || s.Sec <= 0 {
+		if s := named(c, "insert into x values ($1), ($2)"); s.Calls != 1 || s.Rows != 2 || s.Sec <= 0 {
 			t.Errorf("per %s: counted %+v", per, c.Statements)
 		}
-		if s := count(t, two).Statements.Find("", "insert into x values ($1), ($2)"); s.Calls != 0 {
+		if s := named(count(t, two), "insert into x values ($1), ($2)"); s.Calls != 0 {
 			t.Errorf("per %s: the second counts %+v of the first", per, s)
 		}
 		if booked := one.Targets()[0].Booked; booked != (per == dyno.PerLaunch) {
@@ -115,9 +128,6 @@ func TestMachineSeedMistake(t *testing.T) {
 		"bad.redis:2: redis: ERR unknown command":          {Redis: &dyno.Server{Seed: []string{commands}}},
 	} {
 		err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": need}})
-		if need.Redis != nil { // its seed is made with the first launch
-			_, err = open(t, keeper(t), 1, map[string]dyno.Need{"x": need})
-		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -126,9 +136,15 @@ func TestMachineSeedMistake(t *testing.T) {
 
 // A version that is not there is said before anything starts, with the cure.
 func TestMachineVersion(t *testing.T) {
-	err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": {Postgres: &dyno.Server{Version: "8"}}}})
-	if err == nil || !strings.Contains(err.Error(), "apt install postgresql-8") {
-		t.Errorf("error %v", err)
+	for want, need := range map[string]dyno.Need{
+		"version 8 is not installed":   {Postgres: &dyno.Server{Version: "8"}},
+		"version 2 is not installed":   {Redis: &dyno.Server{Version: "2"}},
+		"version 0.1 is not installed": {NATS: &dyno.Server{Version: "0.1"}},
+	} {
+		err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": need}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
 
@@ -136,22 +152,31 @@ func TestMachineVersion(t *testing.T) {
 func TestMachineRedis(t *testing.T) {
 	seed := write(t, "seed", "# names\nSET a 1\nHSET h x 2\n")
 	for _, per := range []string{dyno.PerLaunch, dyno.PerRun} {
-		o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"cache": {Redis: &dyno.Server{Seed: []string{seed}}, Per: per}})
-		c, err := dialRedis(t.Context(), o.Data["cache"]["Addr"])
+		k := keeper(t)
+		o := mustOpen(t, k, 1, map[string]dyno.Need{"cache": {Redis: &dyno.Server{Seed: []string{seed}}, Per: per}})
+		if conn, err := net.Dial("tcp", o.Data["cache"]["Addr"]); err != nil {
+			t.Error(err)
+		} else if c := (&redisConn{conn, bufio.NewReader(conn)}); true { // another user of the machine
+			if text, err := c.do("GET a"); err == nil {
+				t.Errorf("without a password: %q", text)
+			}
+			c.Close()
+		}
+		c, err := dialRedis(t.Context(), &server{addr: o.Data["cache"]["Addr"], secret: k.secret})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		_, number, _ := strings.Cut(strings.TrimPrefix(o.Data["cache"]["URL"], "redis://"), "/")
+		_, number, _ := strings.Cut(o.Data["cache"]["URL"], o.Data["cache"]["Addr"]+"/")
 		var got []string
-		for _, command := range []string{"SELECT " + number + "0"[min(len(number), 1):], "GET a", "GET a", "HGET h x"} {
+		for _, command := range []string{"SELECT " + cmp.Or(number, "0"), "GET a", "GET a", "HGET h x"} {
 			text, err := c.do(command)
 			got = append(got, fmt.Sprint(text, err))
 		}
 		if strings.Join(got, " ") != "OK<nil> 1<nil> 1<nil> 2<nil>" {
 			t.Errorf("per %s: %q", per, got)
 		}
-		if calls := count(t, o).Statements.Find("", "GET").Calls; calls != map[string]float64{dyno.PerLaunch: 2}[per] {
+		if calls := named(count(t, o), "GET").Calls; calls != map[string]float64{dyno.PerLaunch: 2}[per] {
 			t.Errorf("per %s: %v calls of GET are counted", per, calls)
 		}
 	}
@@ -160,18 +185,24 @@ func TestMachineRedis(t *testing.T) {
 // Messages of NATS are counted.
 func TestMachineNATS(t *testing.T) {
 	o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"bus": {NATS: new(dyno.Server)}})
-	c, err := dialRedis(t.Context(), o.Data["bus"]["Addr"]) // a line protocol, too
+	conn, err := net.Dial("tcp", o.Data["bus"]["Addr"])
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := &redisConn{conn, bufio.NewReader(conn)} // a line protocol, too
 	defer c.Close()
-	io.WriteString(c, "CONNECT {}\r\nPUB x 2\r\nhi\r\nPING\r\n")
+	u, err := url.Parse(o.Data["bus"]["URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "CONNECT {\"auth_token\":%q}\r\n", u.User.Username())
+	io.WriteString(c, "PUB x 2\r\nhi\r\nPING\r\n")
 	for line := ""; line != "PONG\r\n"; {
 		if line, err = c.in.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if calls := count(t, o).Statements.Find("", "messages in").Calls; calls != 1 {
+	if calls := named(count(t, o), "messages in").Calls; calls != 1 {
 		t.Errorf("%v messages are counted", calls)
 	}
 }

@@ -67,9 +67,11 @@ type Need struct {
 
 // A Count is what a server did for a subject until now. What it does not count is 0.
 type Count struct {
-	Statements  dyno.Statements // nil: they are not counted
-	Temp        float64         // bytes of temporary files
-	Connections float64         // now
+	Statements  map[string]dyno.Statement // by what tells them apart; nil: they are not counted
+	Unknown     string                    // why they are not, and the cure; "" if nothing can be done
+	Evicted     float64                   // how often it forgot some
+	Temp        float64                   // bytes of temporary files
+	Connections float64                   // now
 
 	HasRows, HasTemp, HasConnections bool
 }

@@ -78,8 +78,11 @@ func (m Mean) MarshalJSON() ([]byte, error) {
 	}{known(m.Mean), known(m.Lo), known(m.Hi)})
 }
 
-// MeanOf returns the mean of trials; those that are NaN or infinite are left out.
-func MeanOf(trials []float64) Mean {
+// MeanOf returns the mean of trials with its 95 % interval; those that are NaN or infinite are left out.
+func MeanOf(trials []float64) Mean { return MeanAt(trials, 0.05) }
+
+// MeanAt is MeanOf with an interval that misses the true mean in a fraction alpha of cases.
+func MeanAt(trials []float64, alpha float64) Mean {
 	vs := usables(trials)
 	nan := math.NaN()
 	switch len(vs) {
@@ -90,6 +93,6 @@ func MeanOf(trials []float64) Mean {
 	}
 	mean, variance := meanVar(vs)
 	n := float64(len(vs))
-	half := quantileT(0.05, n-1) * math.Sqrt(variance/n)
+	half := quantileT(alpha, n-1) * math.Sqrt(variance/n)
 	return Mean{mean, mean - half, mean + half}
 }

@@ -151,7 +151,7 @@ func (p *Process) Err() error {
 				f.why = "subject ended, as its supervisor " + p.Broken
 			}
 			f.why = cmp.Or(f.why, "subject ended: "+p.Status)
-			if where, cure := unreached(f.lines + f.out); where != "" {
+			if where, cure := unreached(cmp.Or(f.lines, f.out)); where != "" {
 				f.why, f.cure = f.why+"; it could not connect to "+where, cure
 			}
 			return f

@@ -3,6 +3,7 @@ package subject
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 var (
@@ -15,12 +16,13 @@ var servers = map[string]struct{ kind, name string }{
 	"5432": {"postgres", "db"}, "6379": {"redis", "cache"}, "4222": {"nats", "bus"},
 }
 
-// unreached says what a program that ended could not connect to, by its own words, and the cure; "" if it does not
-// say so.
+// unreached says what a program that ended could not connect to, by its own last line, and the cure; "" if that
+// does not say so.
 func unreached(lines string) (where, cure string) {
-	m := refused.FindStringSubmatch(lines)
+	last := lines[strings.LastIndexByte(strings.TrimRight(lines, "\n"), '\n')+1:] // what comes before may be of something it can do without
+	m := refused.FindStringSubmatch(last)
 	if m == nil {
-		if m = noSocket.FindStringSubmatch(lines); m == nil {
+		if m = noSocket.FindStringSubmatch(last); m == nil {
 			return "", ""
 		}
 	}

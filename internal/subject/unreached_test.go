@@ -14,6 +14,7 @@ func TestUnreached(t *testing.T) {
 		"/tmp/.s.PGSQL.5432 (/tmp): dial error: dial unix: connect: no such file or directory": "/tmp/.s.PGSQL.5432 needs: {db: {postgres: {}}}",
 		"Get \"http://users:8081/\": dial tcp 10.0.0.1:8081: connect: connection refused":      "10.0.0.1:8081 needs: {NAME: {command:",
 		"panic: open config.yaml: no such file or directory":                                   "",
+		"dial tcp 127.0.0.1:4317: connect: connection refused\n\tpanic: nil map":               "",
 		"listening on 127.0.0.1:5432":                                                          "",
 		"2026/11/29 06:00:00 connection refused by policy":                                     "",
 	} {

@@ -60,7 +60,8 @@ const ClassSlow Class = "slow requests"
 // A Place is a function whose share of a profile changed, with the line that
 // changed most.
 type Place struct {
-	Func   string      `json:"func"`
+	Func   string      `json:"func"`           // or a statement
+	From   dyno.Number `json:"from,omitempty"` // of a statement: what the baseline has
 	File   string      `json:"file,omitempty"`
 	Line   int         `json:"line,omitempty"`
 	Change dyno.Number `json:"change"` // per request, in the profile's base unit, or that of the metric
@@ -103,25 +104,34 @@ var levers = map[string][]lever{
 	},
 }
 
-// leversOf are the levers of a primary metric, with those of what the service needs.
-func (t *Table) leversOf(metric string) []lever {
+// leversOf are the levers of a primary metric for setting i, with those of what the service needs.
+func (t *Table) leversOf(i int, metric string) []lever {
 	all := levers[metric]
-	need, rest := dyno.NeedOf(metric)
-	latency := rest == "p50-sec" || rest == "p99-sec" || rest == "req/s"
+	s := &t.Settings[i]
+	latency := metric == "p50-sec" || metric == "p99-sec" || metric == "req/s"
 	for _, row := range t.Rows {
-		name, what := dyno.NeedOf(row.Name)
-		if name == "" || !latency && (need != "" && need != name || rest != "cpu-sec/req") {
+		need, what := dyno.NeedOf(row.Name)
+		mine := metric == need+"-cpu-sec/req"
+		if need == "" || !latency && !mine && metric != "cpu-sec/req" {
 			continue
 		}
-		l := lever{metric: row.Name, inverse: rest == "req/s", exact: true}
+		l := lever{metric: row.Name, inverse: metric == "req/s"}
 		switch what {
 		case "statements/req":
-			l.class, l.profile = ClassStatements, "calls "+name
-		case "statement-sec/req":
-			if need == "" && !latency { // the subject's CPU does not work there
+			l.class, l.profile, l.exact = ClassStatements, "calls "+need, true
+			if !mine { // of its own CPU time nothing is known but the ratio
+				l.of, l.scale = "cpu-sec/req", statementCost
+			}
+			if latency {
+				l.of, l.scale = "mean-sec", statementCost+s.each(need)
+			}
+		case "server-sec/req":
+			// It has waits in it, for a CPU or for who reads the answer: of these it is the effect.
+			works, ok := s.Versus[need+"-cpu-sec/req"]
+			if cause := s.Versus[row.Name]; metric == "cpu-sec/req" || !ok || !sure(works) || works.Diff > 0 != (cause.Diff > 0) {
 				continue
 			}
-			if l.class, l.profile, l.far = ClassServer, "time "+name, 0.5; latency {
+			if l.class, l.profile, l.far = ClassServer, "time "+need, 0.5; latency {
 				l.of = "mean-sec"
 			}
 		default:
@@ -130,6 +140,15 @@ func (t *Table) leversOf(metric string) []lever {
 		all = append(slices.Clip(all), l)
 	}
 	return all
+}
+
+// each is the time of one statement of a need in its server.
+func (s *Setting) each(need string) float64 {
+	calls, time := s.Values[need+"-statements/req"].Center, s.Values[need+"-server-sec/req"].Center
+	if !(calls > 0) {
+		return 0
+	}
+	return time / calls
 }
 
 // latencyLevers are those of response times. CPU time has no unit in common with requests
@@ -154,6 +173,8 @@ const (
 	faultCost = 1e-6
 	byteCost  = 5e-9
 	allocCost = 5e-7
+
+	statementCost = 2e-4 // of a statement outside of its server: CPU time of the service, or time on the way
 )
 
 const (
@@ -182,7 +203,7 @@ func (t *Table) why(i int, where Places) []Why {
 	var whys []Why
 	s := &t.Settings[i]
 	for _, m := range t.Rows {
-		if !m.Primary || len(t.leversOf(m.Name)) == 0 || !sure(s.Versus[m.Name]) {
+		if !m.Primary || len(t.leversOf(i, m.Name)) == 0 || !sure(s.Versus[m.Name]) {
 			continue
 		}
 		whys = append(whys, Why{m.Name, t.causes(i, m.Metric, places)})
@@ -194,9 +215,9 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 	s := &t.Settings[i]
 	moved := s.Versus[m.Name]
 	found := []Cause{}
-	for _, l := range t.leversOf(m.Name) {
+	for _, l := range t.leversOf(i, m.Name) {
 		v, ok := s.Versus[l.metric]
-		if !ok || !sure(v) && !(l.exact && surely(v)) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
+		if !ok || !sure(v) && !(l.exact && t.counted(v)) || (v.Diff > 0) == ((moved.Diff > 0) == l.inverse) {
 			continue
 		}
 		nan := dyno.Number(math.NaN())
@@ -206,6 +227,9 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		}
 		if l.profile != "" {
 			c.Places = toward(places(l.profile), v.Diff)
+		}
+		if (l.class == ClassStatements || l.class == ClassServer) && len(c.Places) == 0 {
+			continue // what is asked by the clock, or cannot be named
 		}
 		weight := t.weigh(i, m, l, c.Places)
 		if weight < leastShare {
@@ -246,7 +270,7 @@ func (t *Table) Likely(i int) (class Class, metric string, more int) {
 			continue
 		}
 		m, _ := dyno.MetricByName(w.Metric)
-		for _, l := range t.leversOf(w.Metric) {
+		for _, l := range t.leversOf(i, w.Metric) {
 			v, ok := s.Versus[l.metric]
 			if !ok || l.metric == w.Metric || v.Verdict != stats.Unclear || v.MoreBlocks == 0 || (v.Diff > 0) == ((s.Versus[w.Metric].Diff > 0) == l.inverse) {
 				continue
@@ -338,8 +362,13 @@ func (s *Setting) idleCPUs() bool {
 // of it says unclear.
 func sure(v Versus) bool { return v.Verdict == stats.Better || v.Verdict == stats.Worse }
 
-// surely reports whether the interval of a change, of two blocks or more, is apart from no change by more than 1 %.
-func surely(v Versus) bool { return v.Comparison.N >= 2 && (v.Lo > 1.01 || v.Hi < 0.99) }
+// counted reports whether a number per request surely changed that has hardly any noise: without spread the table tests
+// signs, which a few blocks never make sure.
+func (t *Table) counted(v Versus) bool {
+	const blocks, error = 3, 0.001
+	away := math.Abs(math.Log(v.Ratio)) > math.Log1p(t.Negligible)
+	return away && v.Comparison.N >= blocks && (v.Comparison.SD < 1e-9 || v.Comparison.P < error)
+}
 
 // share is the 95 % interval of a share, the ratio of two mean differences within blocks, by linearisation:
 // part − share·whole has the mean 0. It is NaN where a block lacks a value.

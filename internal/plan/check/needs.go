@@ -63,7 +63,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(!own && (len(n.Env) > 0 || n.Ready != ""), at, "env and ready are for a package or a command; need %s is %s", name, kind),
 		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),
 		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
-		wrong(kind == "url" && n.User != "", at+" user", "need %s runs already (want no user)", name),
+		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis and nats; need %s is %s", name, kind),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
 	); err != nil || server == nil {
 		return err

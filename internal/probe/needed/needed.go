@@ -5,7 +5,9 @@ package needed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,11 +16,12 @@ import (
 	"github.com/dynolab/dyno/internal/probe/kernel"
 )
 
-// Needs reads all of [probe.Target.Needs]. A sample takes some 0.1 ms for each of their processes. Its totals, which
-// the lab divides by the number of requests, are NAME-cpu-sec, NAME-statements, NAME-rows and NAME-temp-B.
+// Needs reads all of [probe.Target.Needs]. Its totals, which the lab divides by the number of requests, are NAME-cpu-sec, NAME-statements, NAME-server-sec, NAME-rows
+// and NAME-temp-B.
 type Needs struct{}
 
-// mostStatements is how many statements of a need a result keeps, the most frequent ones.
+// mostStatements is how many statements of a need a result keeps: so many of the most frequent ones, and of those that
+// took the most time.
 const mostStatements = 50
 
 // A watched is one of the needs in the window.
@@ -87,40 +90,87 @@ func (w *watched) sum(ctx context.Context, r *probe.Reading) {
 	add := func(metric string, v float64) {
 		r.Values = append(r.Values, dyno.Value{Metric: w.Name + "-" + metric, Value: v})
 	}
-	if w.family != nil && w.Booked && w.cpuAt > 0 {
-		add("cpu-sec", w.cpuNow-w.cpu)
-		add("rss-peak-B", w.peak)
-	}
 	now, err := w.Count(ctx)
-	if err = cmp.Or(w.counting, err); err != nil {
-		r.Warnings.AddOf(dyno.WarnProbe, w.Name, "need %s does not say what it did: %v", w.Name, err)
+	err = cmp.Or(w.counting, err)
+	calls := w.statements(now, err, r, add)
+	if w.family == nil || !w.Booked || w.cpuAt == 0 {
 		return
 	}
-	if now.HasConnections {
+	add("rss-peak-B", w.peak)
+	if calls == 0 { // it was asked nothing: what it used is no request's
+		add("cpu-sec", 0)
+		return
+	}
+	add("cpu-sec", w.cpuNow-w.cpu)
+}
+
+// statements adds what a need was asked, and returns how often; below 0 if that is not known.
+func (w *watched) statements(now probe.Count, err error, r *probe.Reading, add func(string, float64)) (calls float64) {
+	if err == nil && now.HasConnections {
 		add("connections", max(now.Connections, w.before.Connections))
+	}
+	if err == nil && now.Evicted > w.before.Evicted {
+		err = errors.New("it has more kinds of statements than it keeps, and forgot some (consider: args: [-c, pg_stat_statements.max=50000])")
+	}
+	if err == nil && now.Unknown != "" {
+		err = errors.New(now.Unknown)
+	}
+	if err != nil {
+		r.Warnings.AddOf(dyno.WarnProbe, w.Name, "need %s does not say what it was asked: %v", w.Name, err)
+		return -1
+	}
+	if now.Statements == nil {
+		return -1
 	}
 	if now.HasTemp {
 		add("temp-B", now.Temp-w.before.Temp)
 	}
-	if now.Statements == nil {
-		return
-	}
-	calls, rows, took := 0.0, 0.0, 0.0
-	var did dyno.Statements
-	for _, s := range now.Statements {
-		before := w.before.Statements.Find("", s.Text)
-		s.Need, s.Calls, s.Sec, s.Rows = w.Name, s.Calls-before.Calls, s.Sec-before.Sec, s.Rows-before.Rows
-		if s.Calls > 0 {
-			did, calls, rows, took = append(did, s), calls+s.Calls, rows+s.Rows, took+s.Sec
+	did := map[string]dyno.Statement{}
+	sum := dyno.Statement{}
+	for key, s := range now.Statements {
+		before := w.before.Statements[key]
+		if s.Calls -= before.Calls; s.Calls <= 0 {
+			continue
 		}
+		s.Sec, s.Rows = s.Sec-before.Sec, s.Rows-before.Rows
+		did[s.Text] = plus(plus(did[s.Text], s), dyno.Statement{Need: w.Name, Text: s.Text})
+		sum = plus(sum, s)
 	}
-	add("statements", calls)
-	if took > 0 {
-		add("statement-sec", took)
+	add("statements", sum.Calls)
+	if sum.Sec > 0 {
+		add("server-sec", sum.Sec)
 	}
 	if now.HasRows {
-		add("rows", rows)
+		add("rows", sum.Rows)
 	}
-	slices.SortStableFunc(did, func(a, b dyno.Statement) int { return cmp.Compare(b.Calls, a.Calls) })
-	r.Statements = append(r.Statements, did[:min(len(did), mostStatements)]...)
+	r.Statements = append(r.Statements, foremost(w.Name, slices.Collect(maps.Values(did)))...)
+	return sum.Calls
+}
+
+// plus adds up two statements, with the name and text of the second.
+func plus(a, b dyno.Statement) dyno.Statement {
+	b.Calls, b.Sec, b.Rows = a.Calls+b.Calls, a.Sec+b.Sec, a.Rows+b.Rows
+	return b
+}
+
+// foremost are the most frequent statements and those that took the most time, and the sum of all others as one without a text.
+func foremost(need string, all dyno.Statements) (kept dyno.Statements) {
+	slices.SortFunc(all, func(a, b dyno.Statement) int { return cmp.Or(cmp.Compare(b.Sec, a.Sec), cmp.Compare(a.Text, b.Text)) })
+	slow := map[string]bool{}
+	for _, s := range all[:min(len(all), mostStatements)] {
+		slow[s.Text] = true
+	}
+	slices.SortStableFunc(all, func(a, b dyno.Statement) int { return cmp.Compare(b.Calls, a.Calls) })
+	others := dyno.Statement{Need: need}
+	for i, s := range all {
+		if i < mostStatements || slow[s.Text] {
+			kept = append(kept, s)
+		} else {
+			others = plus(s, others)
+		}
+	}
+	if others.Calls > 0 {
+		kept = append(kept, others)
+	}
+	return kept
 }

@@ -82,13 +82,22 @@ func Cause(c compare.Cause, of string) string {
 	}
 	var places []string
 	for _, p := range c.Places[:min(len(c.Places), 2)] {
-		sc := layout.ScaleOf(c.Metric, math.Abs(float64(p.Change)))
-		places = append(places, Place(p)+" "+sc.SignedWith(float64(p.Change)))
+		places = append(places, Place(p)+" "+changed(c, p))
 	}
 	if places != nil {
 		text += ": " + strings.Join(places, ", ")
 	}
 	return text
+}
+
+// changed says by how much a place changed; of a statement from what to what.
+func changed(c compare.Cause, p compare.Place) string {
+	if c.Class == compare.ClassStatements || c.Class == compare.ClassServer {
+		now := float64(p.From + p.Change)
+		sc := layout.ScaleOf(c.Metric, float64(p.From), now)
+		return sc.Format(float64(p.From)) + " → " + sc.With(now)
+	}
+	return layout.ScaleOf(c.Metric, math.Abs(float64(p.Change))).SignedWith(float64(p.Change))
 }
 
 // causeNoun names a cause, with how much it changed.

@@ -31,8 +31,11 @@ func MetricNoun(metric string) string {
 // nounOf is "CPU time per request", or of a need "CPU time per request of db"; "" of metrics that have only their names.
 func nounOf(metric string) string {
 	need, rest := dyno.NeedOf(metric)
-	if n, ok := nouns[rest]; ok && need != "" {
-		return n + " of " + need
+	switch {
+	case need != "" && rest == "cpu-sec/req":
+		return "CPU time of " + need + " per request"
+	case need != "" && nouns[rest] != "":
+		return nouns[rest] + " of " + need
 	}
 	return nouns[metric]
 }

@@ -37,8 +37,9 @@ type Job struct {
 	// User, if not nil, runs the program and owns Scratch and Files. Only root can say so, and only on Linux.
 	User *User
 
-	// Quit, on Linux, is sent to the program's process group before all of the tree is killed, which then has some
-	// seconds to end: SIGQUIT, by which a database server ends at once and leaves nothing in the kernel. 0 means none.
+	// Quit is sent to the program before all of the tree is killed, which then has some seconds to end: SIGQUIT, by which a
+	// database server ends at once and leaves nothing in the kernel. What the program has started gets no signal. 0
+	// means that all are killed at once.
 	Quit syscall.Signal
 
 	Ledger string // Start's own
@@ -86,6 +87,10 @@ type ending struct {
 	Alone  bool             // before it was asked to
 	Memory cgroup.MemoryEnd // of its control group
 }
+
+// quitGrace is how long the program and what it started have after Job.Quit. Postgres takes some 10 ms on a machine
+// that has time.
+const quitGrace = 10 * time.Second
 
 // StatusOK is the Status of a program that ended well.
 const StatusOK = "exit status 0"

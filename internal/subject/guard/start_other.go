@@ -76,7 +76,15 @@ func Start(j Job, o IO) (*Tree, error) {
 			t.cmd.Stdout = o.File
 		}
 		t.cmd.SysProcAttr, t.cmd.WaitDelay = ownGroup, time.Second
-		t.cmd.Cancel = func() error { killGroup(t.cmd.Process.Pid); return nil }
+		t.cmd.Cancel = func() error {
+			if j.Quit == 0 || t.cmd.Process.Signal(j.Quit) != nil {
+				killGroup(t.cmd.Process.Pid)
+			}
+			return nil
+		}
+		if j.Quit != 0 {
+			t.cmd.WaitDelay = quitGrace // and then it is killed
+		}
 		if err := t.cmd.Start(); err != nil {
 			t.end()
 			return nil, err

@@ -332,7 +332,7 @@ func (s *supervisor) await() (status string) {
 			}
 		}
 		if kill && s.quit != 0 && s.pid != 0 {
-			unix.Kill(-s.pid, s.quit)
+			unix.Kill(s.pid, s.quit)
 			unix.Kill(-s.pid, unix.SIGCONT)
 			s.quit, s.quitting, s.late = 0, true, time.After(quitGrace)
 		} else if kill {
@@ -343,10 +343,6 @@ func (s *supervisor) await() (status string) {
 		}
 	}
 }
-
-// quitGrace is how long the program and what it started have after Job.Quit. Postgres takes some 10 ms on a machine
-// that has time.
-const quitGrace = 10 * time.Second
 
 // children reports whether this process has any, dead ones included.
 func children() bool {

@@ -121,25 +121,40 @@ const asOften = 0.05
 
 func alike(a, b float64) bool { return math.Abs(a-b) <= asOften*max(math.Abs(a), math.Abs(b)) }
 
-// rewritten joins a statement that only the baseline has with one that only the setting has and that is asked as
-// often: the text changed, not the question.
+// rewritten joins a statement that only the baseline has with one that only the setting has, that is asked as often and
+// begins alike: the text changed, not the question.
 func rewritten(all []*amount) []*amount {
 	mean := func(m *amount, i int) float64 { return stats.MeanOf(m.calls[i]).Mean }
-	for _, now := range all {
-		if mean(now, 0) > 0 {
+	for _, was := range all {
+		if mean(was, 1) > 0 {
 			continue
 		}
-		i := slices.IndexFunc(all, func(was *amount) bool { return mean(was, 1) == 0 && alike(mean(was, 0), mean(now, 1)) })
-		if i < 0 {
+		var same *amount
+		longest := 0 // beginning that they share
+		for _, now := range all {
+			if n := shared(was.text, now.text); n > longest && mean(now, 0) == 0 && alike(mean(was, 0), mean(now, 1)) {
+				same, longest = now, n
+			}
+		}
+		if same == nil || same == was {
 			continue
 		}
-		was := all[i]
-		now.calls[0], now.sec[0], now.perSecond[0], now.replacement = was.calls[0], was.sec[0], was.perSecond[0], true
-		was.calls[0] = make([]float64, len(was.calls[0])) // it is gone, and counted
-		was.sec[0] = was.calls[0]
-		was.perSecond[0] = 0
+		same.calls[0], same.sec[0], same.perSecond[0], same.replacement = was.calls[0], was.sec[0], was.perSecond[0], true
+		was.calls[0] = make([]float64, len(was.calls[0])) // it is counted there
+		was.sec[0], was.perSecond[0] = was.calls[0], 0
 	}
 	return all
+}
+
+// shared is the length of the beginning that two texts share, 0 if it is less than a word.
+func shared(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if !strings.Contains(a[:n], " ") {
+		return 0
+	}
+	return n
 }
 
 // changesOf are the statements whose amount per request surely differs, the greatest change first: of calls, or of

@@ -128,7 +128,11 @@ func (k *Keeper) Prepare(ctx context.Context, s dyno.Subject) error {
 		return mistake
 	}
 	for _, name := range order {
-		if err := k.prepare(ctx, name, s.Needs[name], s.Dir); err != nil {
+		err := k.prepare(ctx, name, s.Needs[name], s.Dir)
+		if errors.As(err, &mistake) {
+			return mistake
+		}
+		if err != nil {
 			return fmt.Errorf("need %s: %w", name, err)
 		}
 	}

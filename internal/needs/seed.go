@@ -38,7 +38,7 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*see
 	for _, file := range conf.Seed {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("seed of need %s: %v (want SQL files, or commands of Redis)", name, err)}
 		}
 		parts = append(parts, file, string(text))
 	}

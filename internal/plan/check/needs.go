@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strings"
 
@@ -54,7 +53,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		}
 	}
 	own := kind == "package" || kind == "command"
-	if err := cmp.Or(
+	return cmp.Or(
 		wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
 		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, package, command and url)", name),
 		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, package, command and url)", name),
@@ -65,13 +64,5 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
 		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis and nats; need %s is %s", name, kind),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
-	); err != nil || server == nil {
-		return err
-	}
-	for _, file := range server.Seed {
-		if info, err := os.Stat(file); err != nil || info.IsDir() {
-			return dyno.PlanErrorf("seed %s is not a file (want SQL files, or commands of Redis)", file).Of("needs", name, kind, "seed")
-		}
-	}
-	return nil
+	)
 }

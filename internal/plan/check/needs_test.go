@@ -18,7 +18,6 @@ func TestNeeds(t *testing.T) {
 		{"{d-b: {redis: {}}}", "", "bad name \"d-b\" of a need"},
 		{"{db: {redis: {}, per: hour}}", "", "bad per \"hour\" (want launch, block or run)"},
 		{"{db: {redis: {}, per: run, url: 'redis://x'}}", "", "need db is several things"},
-		{"{db: {redis: {seed: no.txt}}}", "", "no.txt is not a file"},
 		{"{bus: {nats: {seed: x.txt}}}", "", "a NATS server has no seed"},
 		{"{db: {redis: {}, ready: /}}", "", "env and ready are for a package or a command"},
 		{"{db: {postgress: {}}}", "", "did you mean postgres?"},

@@ -297,7 +297,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	s.Args = []string{"{{.arg.nosuch}}"}
 	_, err := Start(context.Background(), b, s, Options{})
-	wantError(t, err, `no entry for key "nosuch"`, "want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}} or {{.arg.NAME}}")
+	wantError(t, err, `no entry for key "nosuch"`, "want {{.Addr}}, {{.Host}}, {{.Port}}, {{.Dir}}, {{.arg.NAME}} or {{.needs.NAME.URL}}")
 }
 
 func TestDies(t *testing.T) {

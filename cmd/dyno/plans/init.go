@@ -73,7 +73,7 @@ var drivers = []struct {
 	{"bus", "{nats: {}}", "NATS_URL", "a NATS server", []string{"github.com/nats-io/nats.go"}},
 }
 
-// needsOf writes the needs of a package as comments, by the drivers that it imports; without any, all are examples.
+// needsOf writes the needs of a package as lines of a comment, the first without its beginning, by the drivers that it imports; without any, all are examples.
 func needsOf(ctx context.Context, pkg string) string {
 	imports, _ := campaign.Tool(ctx, "", "go", "list", "-deps", "-f", "{{.ImportPath}}", pkg) // else none is known
 	imported := strings.Fields(imports)
@@ -93,7 +93,7 @@ func needsOf(ctx context.Context, pkg string) string {
 			break
 		}
 	}
-	return text
+	return strings.TrimSuffix(strings.TrimPrefix(text, "  # "), "\n")
 }
 
 // mainPackage finds the only main package below, as a path that begins with a dot.

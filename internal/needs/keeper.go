@@ -371,15 +371,6 @@ func (o *Opened) Targets() (targets []probe.Need) {
 	return targets
 }
 
-// Ready is how long the launch waited for a need to be copied and started, the longest; 0 for shared ones.
-func (o *Opened) Describe() []string {
-	var said []string
-	for _, u := range o.uses {
-		said = append(said, u.name+": "+u.server.what)
-	}
-	return said
-}
-
 // newDir makes the directory of a server, which its user owns. The caller holds mu.
 func (k *Keeper) newDir(name string, user *guard.User) (string, error) {
 	root, err := k.root()

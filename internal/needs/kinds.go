@@ -28,7 +28,7 @@ type kind interface {
 	users() []string      // who may run it where dyno is root, the best first; none: root
 	quit() syscall.Signal // as guard.Job.Quit
 
-	// job says how it is started, with its files in s.dir. It sets s.what and s.also.
+	// job says how it is started, with its files in s.dir. It sets s.also.
 	job(ctx context.Context, k *Keeper, name string, s *server, user *guard.User, data map[string]any, dir string) (*guard.Job, error)
 	ready(ctx context.Context, s *server) error
 	url(s *server, addr, space string) string
@@ -120,7 +120,6 @@ func (service) job(ctx context.Context, k *Keeper, name string, s *server, _ *gu
 			return nil, err
 		}
 		job.Path, job.Args = built.Path, append([]string{built.Path}, argv...)
-		s.what = strings.TrimSpace(need.Package + " " + built.Rev)
 		return job, nil
 	}
 	path := argv[0]
@@ -131,7 +130,7 @@ func (service) job(ctx context.Context, k *Keeper, name string, s *server, _ *gu
 		return nil, err
 	}
 	job.Path, err = filepath.Abs(job.Path)
-	job.Args, s.what = argv, filepath.Base(argv[0])
+	job.Args = argv
 	return job, err
 }
 
@@ -211,7 +210,6 @@ func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, user *guard
 		return nil, err
 	}
 	at, counters := addressOf(s.addr), addressOf(s.also)
-	s.what = "NATS"
 	conf, err := s.write("nats.conf", "authorization { token: "+s.secret+" }\n", user)
 	if err != nil {
 		return nil, err

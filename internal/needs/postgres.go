@@ -65,7 +65,6 @@ func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *serve
 	if err := copyTree(data, filepath.Join(seed.dir, "data"), user); err != nil {
 		return nil, fmt.Errorf("copy its seed: %w", err)
 	}
-	s.what = seed.what
 	return k.launch(seed.program, data, s, s.need.Postgres.Args)
 }
 

@@ -42,7 +42,6 @@ func (redis) program(version string) (string, error) {
 func (redis) users() []string { return []string{"redis", "valkey", "nobody"} }
 
 func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
-	s.what = "redis"
 	if len(s.need.Redis.Seed) > 0 {
 		seed, err := keeper.seedOf(ctx, name, s.need)
 		if err != nil {
@@ -56,7 +55,6 @@ func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, 
 				return nil, err
 			}
 		}
-		s.what = seed.what
 	}
 	return k.launch(s, user, s.need.Redis.Args)
 }

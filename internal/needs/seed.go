@@ -17,7 +17,6 @@ import (
 type seed struct {
 	dir     string
 	program string
-	what    string // kind, and how much the seed has
 }
 
 // filler is a kind whose seed is a directory.
@@ -64,8 +63,6 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*see
 		return nil, err
 	}
 	size := sizeOf(s.dir)
-	label, _ := need.Kind()
-	s.what = fmt.Sprintf("%s, seed of %.0f MB", label, float64(size)/1e6)
 	k.tell("seeded %s: %.0f MB in %.1f s", name, float64(size)/1e6, time.Since(began).Seconds())
 	k.seeds[key] = s
 	return s, nil

@@ -28,7 +28,6 @@ import (
 type server struct {
 	kind  kind
 	need  *dyno.Need
-	what  string      // for people: kind and version
 	tree  *guard.Tree // nil if it ran already
 	addr  string      // host:port where it serves
 	also  string      // another address of it, such as that of its counters; "" if it has none
@@ -51,7 +50,7 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 	s := &server{kind: kindOf(need), need: need, lines: lastlines.New(log)}
 	if need.URL != "" {
 		u, err := hostOf(need.URL)
-		s.addr, s.what = u, need.URL
+		s.addr = u
 		return s, err
 	}
 	var err error

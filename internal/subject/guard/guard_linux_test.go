@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -272,5 +273,30 @@ func BenchmarkPause(b *testing.B) {
 	for b.Loop() {
 		tree.Pause()
 		tree.Continue()
+	}
+}
+
+// A program that is to quit gets its signal before all are killed, and what it has started gets time to end by itself.
+func TestQuit(t *testing.T) {
+	dir := t.TempDir()
+	fifo, bye := filepath.Join(dir, "fifo"), filepath.Join(dir, "bye")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	// The child ends when the program, which has the other end of the pipe, does.
+	script := `(read x <"$0"; sleep 0.1; echo >"$1") & exec 3>"$0"; trap 'exit 7' QUIT; echo; while :; do sleep 0.01 3>&-; done`
+	tree, err := Start(Job{
+		Path: "/bin/sh", Args: []string{"sh", "-c", script, fifo, bye}, Dir: "/", Env: os.Environ(), Quit: syscall.SIGQUIT,
+	}, IO{Stdout: writerFunc(func([]byte) { close(begun) })})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	if tree.Stop(0); tree.Status != "exit status 7" || tree.Alone {
+		t.Errorf("ended by %q, alone %t", tree.Status, tree.Alone)
+	}
+	if _, err := os.Stat(bye); err != nil {
+		t.Errorf("the child was killed: %v", err)
 	}
 }

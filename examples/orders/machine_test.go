@@ -20,7 +20,7 @@ func TestMachineStatements(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(strings.Join(strings.Fields(string(out)), " "), "select name from products where id = $1 +10") {
+	if !strings.Contains(strings.Join(strings.Fields(string(out)), " "), `"select name from products where id = $1" 0 → 10 per request`) {
 		t.Errorf("the statement is not named:\n%s", out)
 	}
 	text, err := exec.Command(dyno, "report", dir, "--json").Output()

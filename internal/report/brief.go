@@ -384,7 +384,7 @@ func (v view) causes() (lines []string) {
 		for _, c := range causes {
 			switch {
 			case known(c):
-				parts = append(parts, words.Cause(c, of[c.Metric][0]))
+				parts = append(parts, words.Cause(c, of[c.Metric]))
 			case together == "" && !v.primary(c.Metric): // the table has those
 				together = words.Together(c, of[c.Metric])
 			}
@@ -392,6 +392,9 @@ func (v view) causes() (lines []string) {
 		parts = parts[:min(len(parts), briefCauses)]
 		if together != "" && len(parts) < briefCauses {
 			parts = append(parts, together)
+		}
+		if asked := words.Delayed(v.Settings[0].Setting, v.Settings[i].Setting); asked != "" && len(v.Settings[i].Why) > 0 {
+			parts = append([]string{asked}, parts...)
 		}
 		switch {
 		case parts != nil:

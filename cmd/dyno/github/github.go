@@ -68,7 +68,7 @@ func Annotate(w io.Writer, t *compare.Table) error {
 						continue
 					}
 					seen[at] = true
-					text := fmt.Sprintf("%s: %s is worse; %s", s.Setting.Label(), words.MetricNoun(why.Metric), words.Cause(c, why.Metric))
+					text := fmt.Sprintf("%s: %s is worse; %s", s.Setting.Label(), words.MetricNoun(why.Metric), words.Cause(c, []string{why.Metric}))
 					if _, err := fmt.Fprintf(w, "::warning file=%s,line=%d,title=dyno::%s\n", property(file), p.Line, data(text)); err != nil {
 						return err
 					}

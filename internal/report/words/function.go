@@ -64,9 +64,13 @@ func Place(p compare.Place) string {
 	return layout.Middle(where, 60)
 }
 
-// Cause says how a cause belongs to the change of a primary metric, with the places that changed most.
-func Cause(c compare.Cause, of string) string {
-	text := causeNoun(c)
+// Cause says how a cause belongs to the change of a primary metric, the first of those that it may explain, with the
+// places that changed most. Of statements all these metrics are said.
+func Cause(c compare.Cause, all []string) string {
+	text, of := causeNoun(c), all[0]
+	if c.Class != compare.ClassStatements && c.Class != compare.ClassServer {
+		all = all[:1]
+	}
 	primary, _ := layout.UnitOf(of)
 	switch {
 	case c.Metric == of && c.Offset && len(c.Places) > 0:
@@ -78,11 +82,11 @@ func Cause(c compare.Cause, of string) string {
 	case !math.IsNaN(float64(c.Share)):
 		text += fmt.Sprintf(" is %s of the change in %s", Share(c), primary)
 	case c.Metric != of:
-		text = Together(c, []string{of})
+		text = Together(c, all)
 	}
 	var places []string
 	for _, p := range c.Places[:min(len(c.Places), 2)] {
-		places = append(places, Place(p)+" "+changed(c, p))
+		places = append(places, changed(c, p))
 	}
 	if places != nil {
 		text += ": " + strings.Join(places, ", ")
@@ -90,14 +94,26 @@ func Cause(c compare.Cause, of string) string {
 	return text
 }
 
-// changed says by how much a place changed; of a statement from what to what.
+// Delayed says which needs of a setting have a relay with another delay than in the baseline; "" if none has.
+func Delayed(base, s dyno.Setting) string {
+	var parts []string
+	for _, l := range s {
+		need, is := strings.CutSuffix(strings.TrimPrefix(l.Factor, "needs."), ".delay")
+		if was, _ := base.Get(l.Factor); is && strings.HasPrefix(l.Factor, "needs.") && was != l.Value {
+			parts = append(parts, fmt.Sprintf("as asked, the relay before %s adds %s, not %s, to each message", need, l.Value, was))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// changed names a place and by how much it changed; a statement with its number or time per request in both.
 func changed(c compare.Cause, p compare.Place) string {
 	if c.Class == compare.ClassStatements || c.Class == compare.ClassServer {
 		now := float64(p.From + p.Change)
 		sc := layout.ScaleOf(c.Metric, float64(p.From), now)
-		return sc.Format(float64(p.From)) + " → " + sc.With(now)
+		return fmt.Sprintf("\"%s\" %s → %s per request", Place(p), sc.Format(float64(p.From)), sc.With(now))
 	}
-	return layout.ScaleOf(c.Metric, math.Abs(float64(p.Change))).SignedWith(float64(p.Change))
+	return Place(p) + " " + layout.ScaleOf(c.Metric, math.Abs(float64(p.Change))).SignedWith(float64(p.Change))
 }
 
 // causeNoun names a cause, with how much it changed.

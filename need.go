@@ -28,7 +28,7 @@ type Need struct {
 	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
 	Reset        []string          `json:"reset,omitempty"`         // command that brings a server back to its first state, run before each launch of the subject; templates
 	Per          string            `json:"per,omitempty"`           // PerLaunch, PerBlock or PerRun; "" means PerLaunch
-	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means root, or who the server demands
+	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means one with few rights
 	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay, unless it varies
 	Relayed      bool              `json:"-"`                       // of a trial: the delay varies, so that all settings have the relay
 }

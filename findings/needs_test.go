@@ -75,7 +75,7 @@ func TestStatementChanges(t *testing.T) {
 	}
 }
 
-// Of a hundred statements with noise and no change, hardly ever is one called changed.
+// A hundred statements have noise and no change: in at most 3 of 200 runs one of them is called changed.
 func TestStatementsOfEquals(t *testing.T) {
 	const runs = 200
 	wrong := 0

@@ -5,7 +5,7 @@
 //
 //	go run ./needs                     everything, three hours
 //	go run ./needs -only changes       an N+1 query, a missing index, a small pool: are they found, and named?
-//	go run ./needs -only same          no difference: is none called one? with writes, per launch and per block
+//	go run ./needs -only same          equal settings that write, per launch and per block: is no change reported?
 //	go run ./needs -only widths        half-widths without and with a database
 //	go run ./needs -only seeds         seconds to make and to copy seeds of 1, 100 and 1000 MB
 //	go run ./needs -only relay         a delay of 2 ms, and what the relay itself costs

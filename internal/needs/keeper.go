@@ -238,8 +238,8 @@ func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[s
 	return u, nil
 }
 
-// share gives a use its part of a server that others have, too, which is started if it is not there. Servers of
-// earlier blocks that nobody uses are ended.
+// share gives a use its part of a server that others have, too, and starts the server if it is not there. It ends
+// servers of other blocks that nobody uses.
 func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data map[string]map[string]string, log io.Writer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -225,8 +225,6 @@ func (nats) ready(ctx context.Context, s *server) error {
 
 func (nats) url(s *server, addr, _ string) string { return "nats://" + s.secret + "@" + addr }
 
-func (nats) open(_ context.Context, _ *server, name string) (string, error) { return name, nil }
-
 // count: who shares a server cannot tell its own messages from others'.
 func (nats) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
 	if space != "" {

@@ -39,7 +39,7 @@ func (postgres) program(version string) (string, error) {
 	if v == "" {
 		v = "*"
 	}
-	path, err := find("postgres", "apt install postgresql"+strings.TrimPrefix("-"+version, "-"),
+	path, err := find("postgres", "apt install postgresql"+strings.TrimSuffix("-"+version, "-"),
 		"/usr/lib/postgresql/"+v+"/bin", "/usr/pgsql-"+v+"/bin", "/opt/homebrew/opt/postgresql@"+v+"/bin", "/usr/local/opt/postgresql@"+v+"/bin")
 	if err != nil {
 		return "", err

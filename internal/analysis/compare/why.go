@@ -80,7 +80,7 @@ type lever struct {
 	part    bool    // of is the primary metric, and the share in it can be told
 	inverse bool    // more of it is less of the primary metric
 	all     bool    // every request under way waits for it, as all of the process does
-	exact   bool    // it may be a count without any noise, of which the table says that only the signs count
+	exact   bool    // it is a count that may have no noise, so that the table tests its signs alone
 	far     float64 // how far it is from the primary metric: others come before it
 }
 

@@ -42,7 +42,8 @@ func (c cost) add(k Key, ns float64) {
 // few requests have any, so samples of many requests are put together.
 type tally struct {
 	cost    cost
-	samples map[Site]int // while they were running
+	samples map[Site]int     // while they were running
+	calls   map[Site]float64 // ns of running up to a call on a line
 }
 
 // spend adds what a request's goroutine did from one time to another.
@@ -60,6 +61,9 @@ func (t *Trace) spend(c *tally, n int32, from, to int64) {
 			c.cost.add(Key{Part: s.part}, float64(b-a))
 			for _, x := range g.sampled(a, b) {
 				c.samples[t.sites[t.stacks[x.stack].own]]++
+			}
+			if site := t.sites[t.stacks[s.stack].own]; b == s.end && site.Func != "" {
+				c.calls[site] += float64(b - a)
 			}
 		case exectrace.Preempted:
 			c.cost.add(Key{Part: s.part}, float64(b-a))

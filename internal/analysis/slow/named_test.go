@@ -49,7 +49,7 @@ func TestNamed(t *testing.T) {
 		}
 		waited, took := 0.0, 0.0
 		for _, s := range all {
-			y := tally{cost{}, map[Site]int{}}
+			y := tally{cost{}, map[Site]int{}, map[Site]float64{}}
 			tr.spend(&y, s.goroutine, s.woken, s.done)
 			took += float64(s.done-s.woken) / 1e6
 			for k, ns := range y.cost {

@@ -18,15 +18,30 @@ func ofSlow(t *Trial) *Group    { return &t.Slow }
 func ofTypical(t *Trial) *Group { return &t.Typical }
 func ofBand(t *Trial) *Group    { return &t.Band }
 
-// shares divide running over lines as the samples of all trials are; one without a line has all if they are too few.
+// shares divide running over lines as the samples of all trials are. If they are too few, over the calls up to which
+// requests ran; what ended with none has no line.
 func shares(ts []*Trial, of func(*Trial) *Group) map[Site]float64 {
 	s := samplesOf(ts, of, true)
 	if s.n < fewSamples {
-		return map[Site]float64{{}: 1}
+		return upTo(ts, of, s.mean)
 	}
 	out := map[Site]float64{}
 	for site, n := range s.bySite {
 		out[site] = float64(n) / float64(s.n)
+	}
+	return out
+}
+
+func upTo(ts []*Trial, of func(*Trial) *Group, ran float64) map[Site]float64 {
+	out := map[Site]float64{{}: 1}
+	for _, t := range ts {
+		calls := of(t).Calls
+		for _, site := range slices.SortedFunc(maps.Keys(calls), compareSites) {
+			share := calls[site] / float64(len(ts)) / ran
+			site.Before = true
+			out[site] += share
+			out[Site{}] -= share
+		}
 	}
 	return out
 }

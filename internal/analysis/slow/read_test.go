@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		locked, asleep, wrong := 0.0, 0.0, 0.0
 		bodies := 0 // waits for the rest of a request's body
 		for _, s := range all {
-			y := tally{cost{}, map[Site]int{}}
+			y := tally{cost{}, map[Site]int{}, map[Site]float64{}}
 			tr.spend(&y, s.goroutine, s.woken, s.done)
 			c := y.cost
 			if got, want := c.all(), float64(s.done-s.woken)/1e6; got < want*0.999 || got > want*1.001 {
@@ -91,7 +91,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, s := range tr.served() {
-			tr.spend(&tally{cost{}, map[Site]int{}}, s.goroutine, s.woken, s.done)
+			tr.spend(&tally{cost{}, map[Site]int{}, map[Site]float64{}}, s.goroutine, s.woken, s.done)
 		}
 	})
 }

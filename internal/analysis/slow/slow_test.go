@@ -53,7 +53,7 @@ func (w *world) does(g int32, end float64, part Part, fn string) *stretch {
 }
 
 func (w *world) spent(g int32, from, to float64) cost {
-	c := tally{cost{}, map[Site]int{}}
+	c := tally{cost{}, map[Site]int{}, map[Site]float64{}}
 	w.spend(&c, g, int64(from*1e6), int64(to*1e6))
 	return c.cost
 }
@@ -174,7 +174,7 @@ func TestCircle(t *testing.T) {
 func TestSamples(t *testing.T) {
 	w := newWorld()
 	g := w.goroutine(0)
-	w.does(g, 2, exectrace.Running, "")
+	w.does(g, 2, exectrace.Running, "x")
 	w.does(g, 3, exectrace.Sleeping, "x")
 	w.does(g, 9, exectrace.Running, "")
 	w.goroutines[g].samples = []sample{{4e6, w.at("render")}, {5e6, w.at("render")}, {6e6, w.at("write")}}
@@ -182,8 +182,8 @@ func TestSamples(t *testing.T) {
 	for _, x := range []struct {
 		trials        int
 		render, write float64 // ms
-		nowhere       float64
-	}{{1, 0, 0, 8}, {2, 8 * 2. / 3, 8 / 3., 0}} {
+		upTo, nowhere float64 // a call
+	}{{1, 0, 0, 2, 6}, {2, 8 * 2. / 3, 8 / 3., 0, 0}} {
 		var trials []*Trial
 		for n := range x.trials {
 			trials = append(trials, &Trial{N: n + 1, Quantile: P99, Slow: slow, Typical: Group{N: 1}})
@@ -194,9 +194,12 @@ func TestSamples(t *testing.T) {
 			if l.Part == exectrace.Running {
 				of[l.Site.Func] += l.Slow * 1e3
 			}
+			if l.Site.Before != (l.Part == exectrace.Running && l.Site.Func == "x") {
+				t.Errorf("%d trials: %+v", x.trials, l)
+			}
 		}
-		if !near(of["render"], x.render) || !near(of["write"], x.write) || !near(of[""], x.nowhere) {
-			t.Errorf("%d trials: %v, want render %v, write %v, and %v of no line", x.trials, of, x.render, x.write, x.nowhere)
+		if !near(of["render"], x.render) || !near(of["write"], x.write) || !near(of["x"], x.upTo) || !near(of[""], x.nowhere) {
+			t.Errorf("%d trials: %v, want render %v, write %v, up to a call in x %v, and %v of no line", x.trials, of, x.render, x.write, x.upTo, x.nowhere)
 		}
 	}
 }

@@ -52,6 +52,8 @@ type Site struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Via  string `json:"via,omitempty"` // of waiting and system calls: the function of a library that it is in
+	// Before is set of running that too few samples know: it went on up to a call on this line.
+	Before bool `json:"before,omitempty"`
 }
 
 // A stretch is a part of a goroutine's life in one state. It begins where the one before ends.

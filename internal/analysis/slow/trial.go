@@ -50,6 +50,8 @@ type Group struct {
 	Sampling map[Key]float64
 	// Samples are those of all its requests while they ran: by these, running has lines. In Cost it has none.
 	Samples map[Site]int
+	// Calls are how long a request ran up to a call on a line, in seconds: where samples are too few, that is what is known.
+	Calls map[Site]float64
 }
 
 var bare = Key{Part: exectrace.Running}
@@ -213,13 +215,14 @@ func found(sent []Request, all []served) []int32 {
 
 // group sums up requests.
 func (t *Trace) group(ones []one, matched bool) Group {
-	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Samples: map[Site]int{}}
+	g := Group{N: len(ones), Cost: map[Key]float64{}, Sampling: map[Key]float64{}, Samples: map[Site]int{}, Calls: map[Site]float64{}}
+	calls := map[Site]float64{}
 	step := max(1, (len(ones)+mostEach-1)/mostEach)
 	n := float64((len(ones) + step - 1) / step)
 	squares := map[Key]float64{}
 	for i := 0; i < len(ones); i += step {
 		o := &ones[i]
-		c := tally{cost{}, g.Samples}
+		c := tally{cost{}, g.Samples, calls}
 		if matched {
 			t.spend(&c, o.goroutine, o.from, o.busy())
 			t.arrive(&c, o)
@@ -236,6 +239,9 @@ func (t *Trace) group(ones []one, matched bool) Group {
 			g.Cost[k] += s / n
 			squares[k] += s * s / n
 		}
+	}
+	for site, ns := range calls {
+		g.Calls[site] = ns / 1e9 / n
 	}
 	for k, mean := range g.Cost {
 		g.Sampling[k] = math.Max(0, squares[k]-mean*mean) / n

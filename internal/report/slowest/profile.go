@@ -29,7 +29,7 @@ func Profile(w io.Writer, settings []compare.Setting, name func(int) string) err
 			root += " of " + name(i)
 		}
 		for _, l := range why.Lines {
-			stack := append(b.at(words.Spent(l.Part, slow.Site{}), l.Site), b.at(root, slow.Site{})...)
+			stack := append(b.at(words.Spent(l.Part, slow.Site{Before: l.Site.Before}), l.Site), b.at(root, slow.Site{})...)
 			rest := l.Excess.Mean
 			for _, by := range l.By {
 				rest -= by.Excess

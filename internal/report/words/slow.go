@@ -38,10 +38,14 @@ func Site(s slow.Site) string {
 // Spent says what requests did, on which line, and in which function of a library: "waiting for a channel in ask main.go:41
 // (in http.(*Transport).getConn)".
 func Spent(p slow.Part, s slow.Site) string {
-	if s.Func == "" {
-		return doing[p]
+	did := doing[p]
+	if s.Before {
+		did += " up to a call"
 	}
-	return doing[p] + " in " + Site(s) + via(s)
+	if s.Func == "" {
+		return did
+	}
+	return did + " in " + Site(s) + via(s)
 }
 
 // via is the function of a library that a line waits in.
@@ -180,7 +184,11 @@ func SpentOn(l *slow.Line) string {
 	if l.Part == exectrace.Running && l.Site.Func == "" {
 		return unknownLine
 	}
-	return Spent(l.Part, l.Site)
+	did := Spent(l.Part, l.Site)
+	if l.Site.Before {
+		did += " (too few samples to say where)"
+	}
+	return did
 }
 
 // onCPU says what running and being kept off the CPU are, where one of them is seen.

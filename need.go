@@ -30,7 +30,8 @@ type Need struct {
 	Per          string            `json:"per,omitempty"`           // PerLaunch, PerBlock or PerRun; "" means PerLaunch
 	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means one with few rights
 	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay, unless it varies
-	Relayed      bool              `json:"-"`                       // of a trial: the delay varies, so that all settings have the relay
+	Drop         *Fraction         `json:"drop,omitempty"`          // of messages to it at which the relay breaks the connection
+	Relayed      bool              `json:"-"`                       // of a trial: delay or drop varies, so that all settings have the relay
 }
 
 // A Server says how a server of a known kind is run.
@@ -62,6 +63,14 @@ func (n *Need) Kind() (kind string, server *Server) {
 		return "command", nil
 	}
 	return "url", nil
+}
+
+// Drops is Drop with its default, 0.
+func (n *Need) Drops() float64 {
+	if n.Drop == nil {
+		return 0
+	}
+	return float64(*n.Drop)
 }
 
 // Lives is Per with its default.
@@ -141,7 +150,7 @@ func (s *Subject) CheckUses() *PlanError {
 	return nil
 }
 
-const needKeys = "delay, args, seed, rev, version or env.VARIABLE"
+const needKeys = "delay, drop, args, seed, rev, version or env.VARIABLE"
 
 // applyNeed sets what a level needs.NAME.KEY says.
 func (t *Trial) applyNeed(factor, value string) error {
@@ -169,6 +178,11 @@ func (t *Trial) applyNeed(factor, value string) error {
 	case key == "delay":
 		need.Relayed = true
 		need.Delay, err = ParseDuration(value)
+	case key == "drop":
+		var drop Fraction
+		need.Relayed = true
+		drop, err = ParseFraction(value)
+		need.Drop = &drop
 	case key == "args" && server != nil:
 		var args []string
 		args, err = SplitFlags(value)

@@ -61,6 +61,7 @@ type besides struct {
 	turns    int          // that the window had
 	rested   rests.Rested // of the window
 	counted  bool         // rested is known
+	needs    map[string]rests.Rested
 }
 
 // runBlock runs trials side by side and returns their results in the same order. The error is a
@@ -220,6 +221,7 @@ func (p *besides) around(ctx context.Context, t *trial, running *Running, o *loa
 		if l := p.block.ledger; l != nil && cpu != nil {
 			l.Open(t, cpu, p.turn.Own)
 		}
+		p.openNeeds(t, running)
 		return p.Await(ctx, true)
 	}
 	o.End = func() {
@@ -228,6 +230,7 @@ func (p *besides) around(ctx context.Context, t *trial, running *Running, o *loa
 		if l := p.block.ledger; l != nil {
 			p.rested, p.counted = l.Close(t)
 		}
+		p.closeNeeds(t, running)
 		end()
 		p.turn.Open() // for the teardown
 		p.Leave()

@@ -218,6 +218,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		saw := probe.Merge(w.readings)
 		if t.beside != nil {
 			saw.Values = t.beside.charge(t, saw.Values)
+			t.beside.chargeNeeds(running, &saw)
 		}
 		r.Generators = rec.Generators
 		r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures

@@ -281,8 +281,8 @@ func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data 
 // handOver says where the need serves, starts its relay, and runs its reset.
 func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[string]map[string]string) (err error) {
 	addr := u.server.addr
-	if u.need.Delay > 0 || u.need.Relayed {
-		if u.relay, err = newRelay(addr, u.need.Delay); err != nil {
+	if u.need.Delay > 0 || u.need.Drops() > 0 || u.need.Relayed {
+		if u.relay, err = newRelay(addr, u.need.Delay, u.need.Drops()); err != nil {
 			return fmt.Errorf("start a relay: %w", err)
 		}
 		addr = u.relay.Addr

@@ -225,9 +225,13 @@ func (nats) ready(ctx context.Context, s *server) error {
 
 func (nats) url(s *server, addr, _ string) string { return "nats://" + s.secret + "@" + addr }
 
+// sharedCount is why a server's own counters say nothing of one setting.
+const sharedCount = "it counts for all settings that share it (consider: per: launch)"
+
 // count: who shares a server cannot tell its own messages from others'.
 func (nats) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
 	if space != "" {
+		c.Unknown = sharedCount
 		return c, nil
 	}
 	text, err := get(ctx, "http://"+s.also+"/varz")

@@ -2,6 +2,7 @@ package needs
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,7 +192,7 @@ func TestRelay(t *testing.T) {
 		}
 	}()
 	const delay = 20 * time.Millisecond
-	r, err := newRelay(l.Addr().String(), dyno.Duration(delay))
+	r, err := newRelay(l.Addr().String(), dyno.Duration(delay), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +229,22 @@ func TestRelay(t *testing.T) {
 	}
 	if in.Scan() {
 		t.Errorf("after the end came %q", in.Text())
+	}
+}
+
+// A relay that drops breaks a connection at each message, once it is due.
+func TestRelayDrops(t *testing.T) {
+	drop := dyno.Fraction(1)
+	o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"x": func() dyno.Need { n := program("serve"); n.Drop = &drop; return n }()})
+	conn, err := net.Dial("tcp", o.Data["x"]["Addr"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.0\r\n\r\n")
+	conn.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%d bytes, error %v, want a reset", n, err)
 	}
 }
 

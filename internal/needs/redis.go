@@ -136,6 +136,7 @@ func (redis) drop(s *server, space string) { delete(s.spaces, space) }
 // count: who shares a server cannot tell its own commands from others'.
 func (redis) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
 	if space != "" {
+		c.Unknown = sharedCount
 		return c, nil
 	}
 	conn, err := dialRedis(ctx, s)

@@ -3,6 +3,7 @@ package needs
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -13,12 +14,14 @@ import (
 
 // A relay stands between a subject and a need, and hands each message to the need on a delay later. Answers are not
 // delayed, so that a round trip takes the delay more. What is sent while a message waits waits for its own time
-// only: it is a longer way, not a slower one.
+// only: it is a longer way, not a slower one. At a share of the messages it breaks the connection instead, in both
+// directions, by a reset.
 type relay struct {
 	Addr string
 
 	to     string
 	delay  time.Duration
+	drop   float64
 	listen net.Listener
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -26,13 +29,13 @@ type relay struct {
 }
 
 // newRelay starts a relay to an address. It must be closed.
-func newRelay(to string, delay dyno.Duration) (*relay, error) {
+func newRelay(to string, delay dyno.Duration, drop float64) (*relay, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &relay{Addr: l.Addr().String(), to: to, delay: time.Duration(delay), listen: l, ctx: ctx, cancel: cancel}
+	r := &relay{Addr: l.Addr().String(), to: to, delay: time.Duration(delay), drop: drop, listen: l, ctx: ctx, cancel: cancel}
 	r.all.Go(r.accept)
 	return r, nil
 }
@@ -106,6 +109,14 @@ func (r *relay) late(to, from net.Conn) {
 	for part := range parts {
 		if broken || !p.Wait(r.ctx, part.due) {
 			continue // the reader must not wait for room
+		}
+		if rand.Float64() < r.drop { // as a firewall or a failover does
+			broken = true
+			for _, conn := range []net.Conn{from, to} {
+				conn.(*net.TCPConn).SetLinger(0)
+				conn.Close()
+			}
+			continue
 		}
 		if _, err := to.Write(part.bytes); err != nil {
 			broken = true

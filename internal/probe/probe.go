@@ -60,7 +60,7 @@ type Target struct {
 type Need struct {
 	Name   string
 	PID    int  // of its first process; 0 if that is not known
-	Booked bool // all that it does is for this subject
+	Booked bool // all that it does is for this subject; else its CPU time is that of all that use it
 
 	Count func(ctx context.Context) (Count, error) // since it was started
 }

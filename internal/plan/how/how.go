@@ -67,13 +67,16 @@ func Needs(e *dyno.Experiment) string {
 		case kind == "url":
 			lives = "which ran already"
 		case need.Lives() == dyno.PerBlock:
-			lives = "shared in a block"
+			lives = "shared in a block: settings slow each other through it"
 		case need.Lives() == dyno.PerRun:
-			lives = "shared by all"
+			lives = "shared by all: settings slow each other through it"
 		}
 		part := fmt.Sprintf("%s (%s, %s", name, kind, lives)
 		if need.Delay > 0 {
 			part += fmt.Sprintf(", %v away", need.Delay)
+		}
+		if need.Drops() > 0 {
+			part += fmt.Sprintf(", of %v of the messages the connection breaks", need.Drop)
 		}
 		parts = append(parts, part+")")
 	}

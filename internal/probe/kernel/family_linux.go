@@ -6,15 +6,23 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/procfs"
 )
 
 // A Family is a process and all that it has started, such as a database server with a process for each connection.
-type Family struct{ first int }
+type Family struct {
+	first int
+
+	// Of Clock:
+	sum     float64
+	read    map[int]float64 // CPU time of each member
+	scanned time.Time
+}
 
 // NewFamily is the family of a process.
-func NewFamily(pid int) *Family { return &Family{pid} }
+func NewFamily(pid int) *Family { return &Family{first: pid} }
 
 // members are the living processes, the first of them first: /proc/PID/task/*/children (proc(5)).
 func (f *Family) members() []int {
@@ -57,6 +65,36 @@ func (f *Family) CPU() (sum float64, err error) {
 		}
 	}
 	return sum, nil
+}
+
+// scanEvery is how long Clock takes the members for known: to look for them costs some 50 µs each.
+const scanEvery = time.Second
+
+// Clock is CPU time in seconds for who reads it often: differences say when the family worked. It costs a microsecond or
+// two for each member. What a new member used before it is found is not in it.
+func (f *Family) Clock() (float64, error) {
+	if now := time.Now(); f.read == nil || now.Sub(f.scanned) > scanEvery {
+		found := map[int]float64{}
+		for _, pid := range f.members() {
+			cpu, known := f.read[pid]
+			if !known {
+				cpu, _ = CPU(pid)
+			}
+			found[pid] = cpu
+		}
+		f.read, f.scanned = found, now
+	}
+	for pid, before := range f.read {
+		cpu, err := CPU(pid)
+		switch {
+		case err == nil:
+			f.sum += cpu - before
+			f.read[pid] = cpu
+		case pid == f.first:
+			return 0, err
+		}
+	}
+	return f.sum, nil
 }
 
 // Resident is the resident memory of all members in bytes. What they may share counts once, as the most that one

@@ -93,10 +93,12 @@ func (w *watched) sum(ctx context.Context, r *probe.Reading) {
 	now, err := w.Count(ctx)
 	err = cmp.Or(w.counting, err)
 	calls := w.statements(now, err, r, add)
-	if w.family == nil || !w.Booked || w.cpuAt == 0 {
+	if w.family == nil || w.cpuAt == 0 {
 		return
 	}
-	add("rss-peak-B", w.peak)
+	if w.Booked {
+		add("rss-peak-B", w.peak)
+	}
 	if calls == 0 { // it was asked nothing: what it used is no request's
 		add("cpu-sec", 0)
 		return

@@ -4,8 +4,10 @@
 // Postgres and Redis.
 //
 //	go run ./needs                     everything, three hours
-//	go run ./needs -only changes       an N+1 query, a missing index, a small pool: are they found, and named?
+//	go run ./needs -only changes       an N+1 query, a missing index: are they found, and named?
 //	go run ./needs -only same          equal settings that write, per launch and per block: is no change reported?
+//	go run ./needs -only pool          a pool of one connection: is it said that requests wait for it?
+//	go run ./needs -only writes        a setting that writes ten times as much: what is said of the other?
 //	go run ./needs -only widths        half-widths without and with a database
 //	go run ./needs -only seeds         seconds to make and to copy seeds of 1, 100 and 1000 MB
 //	go run ./needs -only relay         a delay of 2 ms, and what the relay itself costs
@@ -16,6 +18,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +53,7 @@ type bench struct {
 
 func main() {
 	o := options{}
-	flag.StringVar(&o.only, "only", "", "`parts`: changes, same, widths, seeds, relay; with commas between")
+	flag.StringVar(&o.only, "only", "", "`parts`: seeds, relay, changes, pool, writes, widths, same; with commas between")
 	flag.StringVar(&o.dyno, "dyno", "", "measure this `program` instead of building ./cmd/dyno")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.StringVar(&o.within, "within", "60s", "`time` of a run's compared blocks")
@@ -75,7 +78,7 @@ func measure(ctx context.Context, o options) error {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, *bench) error
-	}{{"seeds", seeds}, {"relay", relay}, {"changes", changes}, {"widths", widths}, {"same", same}} {
+	}{{"seeds", seeds}, {"relay", relay}, {"changes", changes}, {"pool", pool}, {"writes", writes}, {"widths", widths}, {"same", same}} {
 		if o.only == "" || slices.Contains(strings.Split(o.only, ","), part.name) {
 			if err := part.do(ctx, b); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)
@@ -119,9 +122,14 @@ type summary struct {
 
 // run runs the plan of the example with more flags, and reads its summary and its text.
 func (b *bench) run(ctx context.Context, args ...string) (*summary, string, error) {
+	return b.read(ctx, append([]string{"run", "-f", "dyno.yaml", "-w", "500ms"}, args...)...)
+}
+
+// read runs dyno in the example's directory, and reads its summary and its text.
+func (b *bench) read(ctx context.Context, args ...string) (*summary, string, error) {
 	b.n++
 	dir := filepath.Join(b.Dir, fmt.Sprintf("%04d", b.n))
-	args = append([]string{"run", "-f", "dyno.yaml", "--out", dir, "-w", "500ms"}, args...)
+	args = slices.Insert(args, 1, "--out", dir)
 	program.Progress("dyno %s", strings.Join(args, " "))
 	cmd := exec.CommandContext(ctx, b.Dyno, args...)
 	cmd.Dir = b.orders
@@ -209,12 +217,7 @@ func same(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			said := ""
-			for _, row := range s.Metrics {
-				if v := s.Settings[1].Versus[row.Name]; row.Primary && (v.Verdict == "better" || v.Verdict == "worse") {
-					said += fmt.Sprintf(" %s %s %s", row.Name, v.Verdict, ratio(v.Ratio))
-				}
-			}
+			said := changedOf(s, 1)
 			if said != "" {
 				wrong++
 			}
@@ -225,22 +228,99 @@ func same(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// widths are the half-widths of intervals with and without a database.
-func widths(ctx context.Context, b *bench) error {
-	fmt.Println("half-widths in", b.within)
-	for _, per := range []string{"launch", "block", "run"} {
-		s, _, err := b.run(ctx, "--need", "db=postgres,seed=schema.sql,seed=data.sql,per="+per, "--vary", "AA=1,2", "--within", b.within)
+// pool compares a pool of ten connections with one of one, under 20 clients.
+func pool(ctx context.Context, b *bench) error {
+	named := 0
+	n := b.times(10)
+	for range n {
+		s, text, err := b.run(ctx, "--vary", "POOL=10,1", "-c", "20", "--why-slow", "--within", b.within)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("per %-6s", per)
-		for _, metric := range []string{"p50-sec", "cpu-sec/req", "db-cpu-sec/req"} {
-			v := s.Settings[1].Versus[metric]
-			if v.Lo != nil && v.Hi != nil {
-				fmt.Printf("  %s ±%.1f %%", metric, 50*(*v.Hi-*v.Lo))
+		_, slow, _ := strings.Cut(text, "Why p99 changed")
+		slow, _, _ = strings.Cut(slow, "\n\n\n")
+		first := ""
+		for line := range strings.Lines(slow) {
+			if first == "" && strings.Contains(line, "waiting for a connection") {
+				first = strings.Join(strings.Fields(line), " ")
 			}
 		}
-		fmt.Println()
+		if first != "" && s.Settings[1].Versus["p50-sec"].Verdict == "worse" {
+			named++
+		}
+		fmt.Printf("small pool p50 %s, %s\n", ratio(s.Settings[1].Versus["p50-sec"].Ratio), first)
+	}
+	b.goals.Judge("a small pool: the wait for a connection is named", fmt.Sprintf("%d of %d", named, n), named == n)
+	return nil
+}
+
+// writes compares two equal settings beside one that writes ten times as much.
+func writes(ctx context.Context, b *bench) error {
+	for _, per := range []string{"launch", "run"} {
+		wrong, said := 0, 0
+		n := b.times(5)
+		for range n {
+			s, text, err := b.run(ctx, "--need", "db=postgres,seed=schema.sql,seed=data.sql,per="+per, "--vary", "WRITES=3,03,30", "--method", "POST", "--path", "/order", "--within", b.within)
+			if err != nil {
+				return err
+			}
+			changed := changedOf(s, 1)
+			if changed != "" {
+				wrong++
+			}
+			if strings.Contains(text, "settings slow each other through it") {
+				said++
+			}
+			fmt.Printf("beside ten times the writes, per %-6s p50 %s%s\n", per, ratio(s.Settings[1].Versus["p50-sec"].Ratio), changed)
+		}
+		if per == "launch" {
+			b.goals.Judge("beside ten times the writes: equals with any change", fmt.Sprintf("%d of %d", wrong, n), wrong == 0)
+		} else {
+			b.goals.Judge("a shared database: it is said that it is shared", fmt.Sprintf("%d of %d", said, n), said == n)
+		}
+	}
+	return nil
+}
+
+// changedOf says which primary metrics of a setting changed, and how; "" if none did.
+func changedOf(s *summary, setting int) (said string) {
+	for _, row := range s.Metrics {
+		if v := s.Settings[setting].Versus[row.Name]; row.Primary && (v.Verdict == "better" || v.Verdict == "worse") {
+			said += fmt.Sprintf(" %s %s %s", row.Name, v.Verdict, ratio(v.Ratio))
+		}
+	}
+	return said
+}
+
+// widths are the half-widths of intervals with and without a database, on a quiet machine and beside compilers.
+func widths(ctx context.Context, b *bench) error {
+	for _, busy := range []bool{false, true} {
+		quiet := func() {}
+		if busy {
+			quiet = program.Builds(ctx, b.Temp)
+		}
+		for _, per := range []string{"", "launch", "block", "run"} {
+			var s *summary
+			var err error
+			if per == "" {
+				s, _, err = b.read(ctx, "run", ".", "--vary", "AA=1,2", "--path", "/example", "-c", "4", "-d", "4s", "-w", "500ms", "--within", b.within, "--", "-addr", "{{.Addr}}")
+			} else {
+				s, _, err = b.run(ctx, "--need", "db=postgres,seed=schema.sql,seed=data.sql,per="+per, "--vary", "AA=1,2", "--within", b.within)
+			}
+			if err != nil {
+				quiet()
+				return err
+			}
+			fmt.Printf("half-widths, beside builds: %-5t  database: %-7s", busy, cmp.Or(per, "none"))
+			for _, metric := range []string{"p50-sec", "cpu-sec/req", "db-cpu-sec/req"} {
+				v := s.Settings[1].Versus[metric]
+				if v.Lo != nil && v.Hi != nil {
+					fmt.Printf("  %s ±%.1f %%", metric, 50*(*v.Hi-*v.Lo))
+				}
+			}
+			fmt.Println()
+		}
+		quiet()
 	}
 	return nil
 }

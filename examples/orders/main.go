@@ -1,9 +1,11 @@
 // Orders is a service on Postgres and Redis: GET /order?id=N returns an order with its lines and the names of its
-// products, POST /order adds one. Variables change how it does that:
+// products, POST /order adds one, and GET /example returns one without asking anybody, which is all that it does
+// without DATABASE_URL. Variables change how it does that:
 //
 //	LINES=join|each   one statement for all lines, or one more for each line
 //	CACHE=off|on      names of products come from Postgres, or from Redis where it has them
 //	POOL=N            most connections to Postgres
+//	WRITES=N          lines of a new order (default 3)
 package main
 
 import (
@@ -32,6 +34,7 @@ type shop struct {
 	db    *pgxpool.Pool
 	cache *redis.Client // nil: names are not cached
 	each  bool
+	lines int // of a new order
 }
 
 func main() {
@@ -46,7 +49,14 @@ func main() {
 	if n, err := strconv.Atoi(os.Getenv("POOL")); err == nil && n > 0 {
 		conf.MaxConns = int32(n)
 	}
-	s := &shop{each: os.Getenv("LINES") == "each"}
+	s := &shop{each: os.Getenv("LINES") == "each", lines: 3}
+	if n, err := strconv.Atoi(os.Getenv("WRITES")); err == nil {
+		s.lines = n
+	}
+	http.HandleFunc("GET /example", example)
+	if os.Getenv("DATABASE_URL") == "" {
+		log.Fatal(http.ListenAndServe(*addr, nil))
+	}
 	if s.db, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		log.Fatal(err)
 	}
@@ -124,15 +134,23 @@ func (s *shop) name(ctx context.Context, product int) (name string, err error) {
 	return name, err
 }
 
-// add writes an order with three lines.
+func example(w http.ResponseWriter, _ *http.Request) {
+	lines := make([]line, 10)
+	for i := range lines {
+		lines[i] = line{i, "product " + strconv.Itoa(i), 1}
+	}
+	json.NewEncoder(w).Encode(lines)
+}
+
+// add writes an order with its lines.
 func (s *shop) add(w http.ResponseWriter, r *http.Request) {
 	err := pgx.BeginFunc(r.Context(), s.db, func(tx pgx.Tx) error {
 		var id int
 		if err := tx.QueryRow(r.Context(), "insert into orders (customer) values ($1) returning id", "somebody").Scan(&id); err != nil {
 			return err
 		}
-		for product := range 3 {
-			if _, err := tx.Exec(r.Context(), "insert into lines (order_id, product_id, count) values ($1, $2, 1)", id, product+1); err != nil {
+		for product := range s.lines {
+			if _, err := tx.Exec(r.Context(), "insert into lines (order_id, product_id, count) values ($1, $2, 1)", id, product%100+1); err != nil {
 				return err
 			}
 		}

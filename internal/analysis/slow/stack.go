@@ -104,6 +104,8 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	pkg := own.Package(f.Func)
 	switch {
 	case k.own != 0:
+	case Pool(f.Func): // whatever that waits in
+		k.via = f.Func
 	case pkg == "syscall":
 		k.call = f.Func
 	case k.via == "" && !below(pkg) && !own.Is(pkg, f.File, w.module):
@@ -115,6 +117,15 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
 		k.other = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
 	}
+}
+
+// Pool reports whether a function waits for a connection of a pool: it is its only reason to wait for another goroutine.
+func Pool(fn string) bool {
+	switch fn {
+	case "database/sql.(*DB).conn", "net/http.(*Transport).getConn":
+		return true
+	}
+	return strings.HasSuffix(fn, "/pgxpool.(*Pool).Acquire") || strings.HasSuffix(fn, "/internal/pool.(*ConnPool).waitTurn") // of go-redis
 }
 
 // below reports whether a package is one whose functions say no more than that a goroutine waits.

@@ -39,8 +39,11 @@ func Site(s slow.Site) string {
 // (in http.(*Transport).getConn)".
 func Spent(p slow.Part, s slow.Site) string {
 	did := doing[p]
-	if s.Before {
+	switch {
+	case s.Before:
 		did += " up to a call"
+	case slow.Pool(s.Via) && (p == exectrace.Channels || p == exectrace.Locking):
+		did = "waiting for a connection"
 	}
 	if s.Func == "" {
 		return did

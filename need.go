@@ -11,12 +11,13 @@ import (
 )
 
 // A Need is a server that the subject uses: a database, a cache, another service. dyno starts it before the
-// subject, hands its address over, and books what it uses. One of Postgres, Redis, NATS, Package, Command and
-// URL is set.
+// subject, hands its address over, and books what it uses. One of Postgres, Redis, NATS, MySQL,
+// Package, Command and URL is set.
 type Need struct {
 	Postgres *Server  `json:"postgres,omitempty"`
 	Redis    *Server  `json:"redis,omitempty"`
 	NATS     *Server  `json:"nats,omitempty"`
+	MySQL    *Server  `json:"mysql,omitempty"`   // or a MariaDB, where that is installed
 	Package  string   `json:"package,omitempty"` // directory of a main package
 	Command  []string `json:"command,omitempty"` // a program and its arguments; templates
 	URL      string   `json:"url,omitempty"`     // of a server that runs already
@@ -48,7 +49,7 @@ const (
 	PerRun    = "run"    // one for all
 )
 
-// Kind is "postgres", "redis", "nats", "package", "command" or "url", and Server is nil for the last three.
+// Kind is "postgres", "redis", "nats", "mysql", "package", "command" or "url", and Server is nil for the last three.
 func (n *Need) Kind() (kind string, server *Server) {
 	switch {
 	case n.Postgres != nil:
@@ -57,12 +58,31 @@ func (n *Need) Kind() (kind string, server *Server) {
 		return "redis", n.Redis
 	case n.NATS != nil:
 		return "nats", n.NATS
+	case n.MySQL != nil:
+		return "mysql", n.MySQL
 	case n.Package != "":
 		return "package", nil
 	case len(n.Command) > 0:
 		return "command", nil
 	}
 	return "url", nil
+}
+
+// ServerKinds are those of servers that dyno knows.
+var ServerKinds = []string{"postgres", "redis", "nats", "mysql"}
+
+// Serve makes the need one of ServerKinds.
+func (n *Need) Serve(kind string, s *Server) {
+	switch kind {
+	case "postgres":
+		n.Postgres = s
+	case "redis":
+		n.Redis = s
+	case "nats":
+		n.NATS = s
+	case "mysql":
+		n.MySQL = s
+	}
 }
 
 // Drops is Drop with its default, 0.
@@ -163,14 +183,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 	if server != nil { // the plan's own stays as it is
 		copied := *server
 		server = &copied
-		switch kind {
-		case "postgres":
-			need.Postgres = server
-		case "redis":
-			need.Redis = server
-		case "nats":
-			need.NATS = server
-		}
+		need.Serve(kind, server)
 	}
 	var err error
 	variable, isVariable := strings.CutPrefix(key, "env.")

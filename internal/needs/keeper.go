@@ -151,7 +151,7 @@ func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir s
 	if _, err := kindOf(&need).program(conf.Version); err != nil {
 		return err
 	}
-	if need.Postgres != nil || need.Redis != nil && len(conf.Seed) > 0 {
+	if need.Postgres != nil || need.MySQL != nil || need.Redis != nil && len(conf.Seed) > 0 {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		_, err := k.seedOf(ctx, name, &need)
@@ -289,6 +289,9 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 	}
 	u.data = addressOf(addr)
 	u.data["URL"] = u.server.kind.url(u.server, addr, u.space)
+	if u.need.MySQL != nil {
+		u.data["DSN"] = mysql{}.dsn(u.server, addr, u.space)
+	}
 	u.data["Dir"] = u.server.dir
 	u.data["Prefix"] = fmt.Sprintf("dyno%d", k.numbers.Add(1)) // which no other launch of the run has
 	if len(u.need.Reset) == 0 {

@@ -46,6 +46,8 @@ func kindOf(need *dyno.Need) kind {
 		return redis{}
 	case need.NATS != nil:
 		return nats{}
+	case need.MySQL != nil:
+		return mysql{}
 	case need.URL != "":
 		return outside{}
 	}

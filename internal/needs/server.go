@@ -34,8 +34,9 @@ type server struct {
 	dir   string      // of its own; "" if it has none
 	lines *lastlines.Lines
 
-	secret string          // its password
-	spaces map[string]bool // of a shared server that are in use
+	program string          // of a MySQL
+	secret  string          // its password
+	spaces  map[string]bool // of a shared server that are in use
 }
 
 // start starts a server of one launch.
@@ -83,12 +84,14 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 }
 
 // await returns when the server is ready.
-func (s *server) await(ctx context.Context) error {
+func (s *server) await(ctx context.Context) error { return s.awaitBy(ctx, s.kind.ready) }
+
+func (s *server) awaitBy(ctx context.Context, ready func(context.Context, *server) error) error {
 	limit := s.need.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	for began := time.Now(); ; {
-		err := s.kind.ready(ctx, s)
+		err := ready(ctx, s)
 		if err == nil {
 			return nil
 		}

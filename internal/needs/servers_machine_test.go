@@ -128,12 +128,51 @@ func TestMachinePostgres(t *testing.T) {
 	}
 }
 
+// A MariaDB is as a Postgres is.
+func TestMachineMySQL(t *testing.T) {
+	seed := write(t, "schema.sql", "create table x (n int);\ninsert into x values (1), (2);\n")
+	for _, per := range []string{dyno.PerLaunch, dyno.PerBlock} {
+		needs := map[string]dyno.Need{"db": {MySQL: &dyno.Server{Seed: []string{seed}}, Per: per}}
+		k := keeper(t)
+		one, two := mustOpen(t, k, 1, needs), mustOpen(t, k, 1, needs)
+		client := func(o *Opened, sql string) string {
+			u := o.uses[0]
+			text, err := mysql{}.client(t.Context(), u.server, admin, k.secret, spaceOr(u.space), "-e", sql)
+			return fmt.Sprint(strings.TrimSpace(text), err)
+		}
+		if got := client(one, "insert into x values (3), (4); select count(*) from x"); got != "4<nil>" {
+			t.Errorf("per %s: the first has %s rows", per, got)
+		}
+		if got := client(two, "select count(*) from x"); got != "2<nil>" {
+			t.Errorf("per %s: the second has %s rows", per, got)
+		}
+		if _, err := (mysql{}).client(t.Context(), one.uses[0].server, "root", "", "", "-e", "select 1"); err == nil {
+			t.Errorf("per %s: root has no password", per)
+		}
+		var found dyno.Statement
+		c := count(t, one)
+		for _, s := range c.Statements {
+			if strings.HasPrefix(s.Text, "INSERT INTO x ") {
+				found = s
+			}
+		}
+		calls := map[string]float64{dyno.PerLaunch: 1, dyno.PerBlock: 2}[per] // with the seed of its own database
+		if found.Calls != calls || found.Rows != 2*calls || found.Sec <= 0 || c.Connections < 0 || c.Evicted != 0 {
+			t.Errorf("per %s: counted %+v", per, c)
+		}
+		if want := admin + ":" + k.secret + "@tcp(" + one.Data["db"]["Addr"] + ")/"; !strings.HasPrefix(one.Data["db"]["DSN"], want) {
+			t.Errorf("per %s: DSN %s, want %s…", per, one.Data["db"]["DSN"], want)
+		}
+	}
+}
+
 // A mistake in a seed has its file and line.
 func TestMachineSeedMistake(t *testing.T) {
 	sql, commands := write(t, "bad.sql", "create table x (n int);\n\ninsert into y values (1);\n"), write(t, "bad.redis", "SET a 1\nSETT b 2\n")
 	for want, need := range map[string]dyno.Need{
 		"bad.sql:3: ERROR:  relation \"y\" does not exist": {Postgres: &dyno.Server{Seed: []string{sql}}},
-		"bad.redis:2: redis: ERR unknown command":          {Redis: &dyno.Server{Seed: []string{commands}}},
+		"at line 3 in file":                       {MySQL: &dyno.Server{Seed: []string{sql}}},
+		"bad.redis:2: redis: ERR unknown command": {Redis: &dyno.Server{Seed: []string{commands}}},
 	} {
 		err := keeper(t).Prepare(t.Context(), dyno.Subject{Needs: map[string]dyno.Need{"x": need}})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -65,12 +65,13 @@ for PACKAGE, or for the only main package below this directory.
 
 // drivers are packages that speak with servers which dyno can start.
 var drivers = []struct {
-	name, kind, variable, comment string
-	prefixes                      []string
+	name, kind, variable, key, comment string
+	prefixes                           []string
 }{
-	{"db", "{postgres: {seed: [schema.sql]}}", "DATABASE_URL", "a Postgres with this seed", []string{"github.com/jackc/pgx/", "github.com/jackc/pgconn", "github.com/lib/pq"}},
-	{"cache", "{redis: {}}", "REDIS_URL", "a Redis", []string{"github.com/redis/go-redis/", "github.com/go-redis/redis", "github.com/gomodule/redigo/", "github.com/redis/rueidis"}},
-	{"bus", "{nats: {}}", "NATS_URL", "a NATS server", []string{"github.com/nats-io/nats.go"}},
+	{"db", "{postgres: {seed: [schema.sql]}}", "DATABASE_URL", "URL", "a Postgres with this seed", []string{"github.com/jackc/pgx/", "github.com/jackc/pgconn", "github.com/lib/pq"}},
+	{"mydb", "{mysql: {seed: [schema.sql]}}", "MYSQL_DSN", "DSN", "a MySQL or MariaDB", []string{"github.com/go-sql-driver/mysql"}},
+	{"cache", "{redis: {}}", "REDIS_URL", "URL", "a Redis", []string{"github.com/redis/go-redis/", "github.com/go-redis/redis", "github.com/gomodule/redigo/", "github.com/redis/rueidis"}},
+	{"bus", "{nats: {}}", "NATS_URL", "URL", "a NATS server", []string{"github.com/nats-io/nats.go"}},
 }
 
 // needsOf writes the needs of a package as lines of a comment, the first without its beginning, by the drivers that it imports; without any, all are examples.
@@ -87,7 +88,7 @@ func needsOf(ctx context.Context, pkg string) string {
 				continue
 			}
 			line := fmt.Sprintf("  # %s: %s", d.name, d.kind)
-			text += fmt.Sprintf("%-43s# %s; then in env: %s: \"{{.needs.%s.URL}}\"\n", line, d.comment, d.variable, d.name)
+			text += fmt.Sprintf("%-43s# %s; then in env: %s: \"{{.needs.%s.%s}}\"\n", line, d.comment, d.variable, d.name, d.key)
 		}
 		if text != "" {
 			break

@@ -47,7 +47,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 	at := "needs " + name
 	kind, server := n.Kind()
 	forms := 0
-	for _, given := range []bool{n.Postgres != nil, n.Redis != nil, n.NATS != nil, n.Package != "", len(n.Command) > 0, n.URL != ""} {
+	for _, given := range []bool{n.Postgres != nil, n.Redis != nil, n.NATS != nil, n.MySQL != nil, n.Package != "", len(n.Command) > 0, n.URL != ""} {
 		if given {
 			forms++
 		}
@@ -55,14 +55,14 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 	own := kind == "package" || kind == "command"
 	return cmp.Or(
 		wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
-		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, package, command and url)", name),
-		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, package, command and url)", name),
+		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, mysql, package, command and url)", name),
+		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, mysql, package, command and url)", name),
 		wrong(!slices.Contains([]string{"", dyno.PerLaunch, dyno.PerBlock, dyno.PerRun}, n.Per), at+" per", "bad per %q (want launch, block or run)", n.Per),
 		wrong(n.Per != "" && kind == "url", at+" per", "need %s runs already, and dyno does not start it again (want no per)", name),
 		wrong(!own && (len(n.Env) > 0 || n.Ready != ""), at, "env and ready are for a package or a command; need %s is %s", name, kind),
 		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),
 		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
-		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis and nats; need %s is %s", name, kind),
+		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis, nats and mysql; need %s is %s", name, kind),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
 	)
 }

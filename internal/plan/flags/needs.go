@@ -36,19 +36,12 @@ func parseNeed(text string) (*dyno.Need, error) {
 	for i, part := range strings.Split(text, ",") {
 		key, value, hasValue := strings.Cut(part, "=")
 		switch {
-		case !hasValue && i == 0 && slices.Contains([]string{"postgres", "redis", "nats"}, key):
+		case !hasValue && i == 0 && slices.Contains(dyno.ServerKinds, key):
 			server = new(dyno.Server)
-			switch key {
-			case "postgres":
-				need.Postgres = server
-			case "redis":
-				need.Redis = server
-			default:
-				need.NATS = server
-			}
+			need.Serve(key, server)
 			continue
 		case !hasValue:
-			return nil, fmt.Errorf("%q has no value (want postgres, redis or nats first, or for example package=./cmd/users)", part)
+			return nil, fmt.Errorf("%q has no value (want postgres, redis, nats or mysql first, or for example package=./cmd/users)", part)
 		}
 		var err error
 		switch {

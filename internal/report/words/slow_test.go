@@ -13,11 +13,11 @@ func TestSpentBehind(t *testing.T) {
 	get := slow.Site{Func: "example.com/shop/cache.(*Cache).get", File: "/src/cache/cache.go", Line: 41}
 	conn := slow.Site{Func: "main.query", File: "/src/main.go", Line: 7, Via: "database/sql.(*DB).conn"}
 	for want, by := range map[string]slow.Culprit{
-		"waiting for a lock in cache.(*Cache).get cache.go:41, while another goroutine was asleep in cache.(*Cache).get cache.go:41":                   {Part: exectrace.Sleeping, Site: get},
+		"waiting for a lock in cache.(*Cache).get cache.go:41, while another goroutine was asleep in cache.(*Cache).get cache.go:41":                      {Part: exectrace.Sleeping, Site: get},
 		"waiting for a lock in cache.(*Cache).get cache.go:41, while another request was waiting for a connection in query main.go:7 (in sql.(*DB).conn)": {Part: exectrace.Channels, Site: conn, Other: true},
-		"waiting for a lock in cache.(*Cache).get cache.go:41, while http.(*persistConn).readLoop was waiting for the network":                         {Part: exectrace.Network, Site: slow.Site{Func: "net/http.(*persistConn).readLoop"}},
-		"waiting for a lock in cache.(*Cache).get cache.go:41, with a P free: the kernel woke it late":                                                 {Idle: true},
-		"waiting for a lock in cache.(*Cache).get cache.go:41, while other requests were running":                                                      {Part: exectrace.Running, Other: true},
+		"waiting for a lock in cache.(*Cache).get cache.go:41, while http.(*persistConn).readLoop was waiting for the network":                            {Part: exectrace.Network, Site: slow.Site{Func: "net/http.(*persistConn).readLoop"}},
+		"waiting for a lock in cache.(*Cache).get cache.go:41, with a P free: the kernel woke it late":                                                    {Idle: true},
+		"waiting for a lock in cache.(*Cache).get cache.go:41, while other requests were running":                                                         {Part: exectrace.Running, Other: true},
 	} {
 		if got := SpentBehind(exectrace.Locking, get, []slow.By{{Culprit: by, Excess: 0.9}}, 1); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -1,0 +1,253 @@
+package needs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/lastlines"
+)
+
+// mysql is a MariaDB or a MySQL, with a database of its own. Statements are those of its performance schema. It is
+// asked by its command line client, which is installed with it.
+type mysql struct{ plain }
+
+const admin = "dyno" // the user, which may do everything
+
+var mysqlDirs = []string{"/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/opt/homebrew/bin", "/usr/local/bin"}
+
+func (mysql) program(version string) (string, error) {
+	const install = "apt install mariadb-server"
+	path, err := find("mariadbd", install, mysqlDirs...)
+	if err != nil {
+		other, err2 := find("mysqld", "", mysqlDirs...)
+		if err2 != nil {
+			return "", err
+		}
+		path = other
+	}
+	return path, isVersion(path, "--version", "Ver ", version, "no version")
+}
+
+// isMariaDB tells the two apart: they make their data directory in other ways.
+func isMariaDB(program string) bool { return filepath.Base(program) == "mariadbd" }
+
+// users: the server refuses root.
+func (mysql) users() []string { return []string{"mysql", "nobody"} }
+
+func (k mysql) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
+	seed, err := keeper.seedOf(ctx, name, s.need)
+	if err != nil {
+		return nil, err
+	}
+	s.program = seed.program
+	data := filepath.Join(s.dir, "data")
+	if err := copyTree(data, filepath.Join(seed.dir, "data"), user); err != nil {
+		return nil, fmt.Errorf("copy its seed: %w", err)
+	}
+	return k.launch(seed.program, data, s, s.need.MySQL.Args), nil
+}
+
+// launch is the job of a server on a data directory.
+func (mysql) launch(program, data string, s *server, args []string) *guard.Job {
+	at := addressOf(s.addr)
+	argv := []string{
+		program, "--no-defaults", "--datadir=" + data, "--bind-address=" + at["Host"], "--port=" + at["Port"], "--socket=" + filepath.Join(s.dir, "s"),
+		"--pid-file=" + filepath.Join(s.dir, "pid"), "--skip-log-bin", "--performance-schema=ON",
+	}
+	if !isMariaDB(program) {
+		argv = append(argv, "--mysqlx=OFF")
+	}
+	return &guard.Job{Path: program, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}
+}
+
+// client runs the client of a server, and returns what it printed.
+func (mysql) client(ctx context.Context, s *server, user, password, base string, more ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	at := addressOf(s.addr)
+	name := "mysql"
+	if isMariaDB(s.program) {
+		name = "mariadb"
+	}
+	argv := append([]string{name, "--no-defaults", "--protocol=tcp", "-h", at["Host"], "-P", at["Port"], "-u", user, "-N", "-B", "--abort-source-on-error"}, more...)
+	if base != "" {
+		argv = append(argv, base)
+	}
+	var out, said strings.Builder
+	status, err := subject.RunTool(ctx, argv, map[string]string{"MYSQL_PWD": password}, s.dir, &out, &said)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	if status != guard.StatusOK {
+		return "", errors.New(strings.TrimSpace(tail(said.String(), 2000)))
+	}
+	return out.String(), nil
+}
+
+func (k mysql) ask(ctx context.Context, s *server, sql string) (rows [][]string, err error) {
+	text, err := k.client(ctx, s, admin, s.secret, "", "-e", sql)
+	for line := range strings.Lines(text) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+	}
+	return rows, err
+}
+
+func (k mysql) ready(ctx context.Context, s *server) error {
+	if err := dial(ctx, s.addr); err != nil { // which is cheaper than a client
+		return err
+	}
+	_, err := k.ask(ctx, s, "SELECT 1")
+	return err
+}
+
+// url is one as for other databases. For go-sql-driver/mysql it is {{.needs.NAME.DSN}}.
+func (mysql) url(s *server, addr, space string) string {
+	u := url.URL{Scheme: "mysql", User: url.UserPassword(admin, s.secret), Host: addr, Path: spaceOr(space)}
+	return u.String()
+}
+
+func spaceOr(space string) string {
+	if space == "" {
+		return database
+	}
+	return space
+}
+
+// open makes a database with the seed's files.
+func (k mysql) open(ctx context.Context, s *server, name string) (string, error) {
+	if _, err := k.ask(ctx, s, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	return name, k.feed(ctx, s, admin, s.secret, name)
+}
+
+// feed runs the seed's files. A mistake has the file and the line.
+func (k mysql) feed(ctx context.Context, s *server, user, password, base string) error {
+	for _, file := range s.need.MySQL.Seed {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		if _, err := k.client(ctx, s, user, password, base, "-e", "source "+abs); err != nil {
+			return fmt.Errorf("seed %s: %w", filepath.Base(file), err)
+		}
+	}
+	return nil
+}
+
+func (k mysql) drop(s *server, space string) {
+	k.ask(context.Background(), s, "DROP DATABASE IF EXISTS "+space) // what is left goes with the server
+}
+
+const (
+	digests = `SELECT DIGEST, LEFT(DIGEST_TEXT, 500), COUNT_STAR, SUM_TIMER_WAIT / 1e12, SUM_ROWS_SENT + SUM_ROWS_AFFECTED
+FROM performance_schema.events_statements_summary_by_digest WHERE SCHEMA_NAME = '%s' AND DIGEST IS NOT NULL`
+	status = `SELECT VARIABLE_VALUE FROM %s.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Performance_schema_digest_lost'
+UNION ALL SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '%s'`
+)
+
+// count: for others' statements the schema has a name of their own.
+func (k mysql) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
+	rows, err := k.ask(ctx, s, fmt.Sprintf(digests, spaceOr(space)))
+	if err != nil {
+		return c, err
+	}
+	c.Statements = map[string]dyno.Statement{}
+	for _, r := range rows {
+		if len(r) == 5 {
+			text := oneLine([]byte(strings.ReplaceAll(r[1], "`", "")))
+			c.Statements[r[0]] = dyno.Statement{Text: text, Calls: number([]byte(r[2])), Sec: number([]byte(r[3])), Rows: number([]byte(r[4]))}
+		}
+	}
+	c.HasRows = true
+	schema := "performance_schema"
+	if isMariaDB(s.program) {
+		schema = "information_schema"
+	}
+	rows, err = k.ask(ctx, s, fmt.Sprintf(status, schema, spaceOr(space)))
+	if err != nil || len(rows) != 2 {
+		return c, err
+	}
+	c.Evicted = number([]byte(rows[0][0]))
+	c.Connections, c.HasConnections = number([]byte(rows[1][0])), true
+	return c, nil
+}
+
+// fill makes the data directory of a seed: an empty database with the seed's files.
+func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
+	data := filepath.Join(seed.dir, "data")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		return err
+	}
+	argv := []string{seed.program, "--no-defaults", "--initialize-insecure", "--datadir=" + data}
+	if isMariaDB(seed.program) {
+		install, err := find("mariadb-install-db", "apt install mariadb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+		if err != nil {
+			return err
+		}
+		argv = []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+	}
+	if user != nil {
+		if err := os.Chown(data, int(user.UID), int(user.GID)); err != nil {
+			return err
+		}
+	}
+	var said strings.Builder
+	ended, err := guard.Run(ctx, guard.Job{Path: argv[0], Args: argv, Dir: seed.dir, Env: os.Environ(), User: user}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
+	}
+	if ended != guard.StatusOK {
+		return fmt.Errorf("%s: %s\n%s", filepath.Base(argv[0]), ended, tail(said.String(), 2000))
+	}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program}
+	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+		return err
+	}
+	job := k.launch(seed.program, data, s, []string{"--innodb-flush-log-at-trx-commit=0"})
+	job.User = user
+	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
+		return err
+	}
+	defer func() {
+		grace := time.Minute // in which it writes all
+		if err != nil {
+			grace = 0
+		}
+		s.tree.Stop(grace)
+	}()
+	if err := s.awaitBy(ctx, func(ctx context.Context, s *server) error {
+		if err := dial(ctx, s.addr); err != nil {
+			return err
+		}
+		_, err := k.client(ctx, s, "root", "", "", "-e", "SELECT 1")
+		return err
+	}); err != nil {
+		return err
+	}
+	rights := fmt.Sprintf("CREATE DATABASE %[1]s; CREATE USER '%[2]s'@'%%' IDENTIFIED BY '%[3]s'; GRANT ALL ON *.* TO '%[2]s'@'%%' WITH GRANT OPTION; ALTER USER 'root'@'localhost' IDENTIFIED BY '%[3]s';", database, admin, s.secret)
+	script, err := s.write("rights.sql", rights, nil) // not among the arguments of a process
+	if err != nil {
+		return err
+	}
+	defer os.Remove(script)
+	if _, err := k.client(ctx, s, "root", "", "", "-e", "source "+script); err != nil {
+		return err
+	}
+	return k.feed(ctx, s, admin, s.secret, database)
+}
+
+// dsn is the address as go-sql-driver/mysql has it.
+func (mysql) dsn(s *server, addr, space string) string {
+	return admin + ":" + s.secret + "@tcp(" + addr + ")/" + spaceOr(space)
+}

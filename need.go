@@ -21,6 +21,7 @@ type Need struct {
 	Package  string   `json:"package,omitempty"` // directory of a main package
 	Command  []string `json:"command,omitempty"` // a program and its arguments; templates
 	URL      string   `json:"url,omitempty"`     // of a server that runs already
+	PID      int      `json:"pid,omitempty"`     // of its first process, where that is known; of a watched service this alone says what a need is
 
 	Args         []string          `json:"args,omitempty"`          // of Package; templates, as the subject's
 	Env          map[string]string `json:"env,omitempty"`           // of Package and Command; templates, too
@@ -32,6 +33,7 @@ type Need struct {
 	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means one with few rights
 	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay, unless it varies
 	Drop         *Fraction         `json:"drop,omitempty"`          // of messages to it at which the relay breaks the connection
+	Image        string            `json:"image,omitempty"`         // of a compose file, which the installed program stands for
 	Relayed      bool              `json:"-"`                       // of a trial: delay or drop varies, so that all settings have the relay
 }
 
@@ -65,7 +67,7 @@ func (n *Need) Kind() (kind string, server *Server) {
 	case len(n.Command) > 0:
 		return "command", nil
 	}
-	return "url", nil
+	return "url", nil // of a watched service perhaps only a PID
 }
 
 // ServerKinds are those of servers that dyno knows.
@@ -97,7 +99,7 @@ func (n *Need) Drops() float64 {
 func (n *Need) Lives() string { return cmp.Or(n.Per, PerLaunch) }
 
 // Books reports whether what the need uses can be told from what it does for other settings.
-func (n *Need) Books() bool { return n.URL == "" && n.Lives() == PerLaunch }
+func (n *Need) Books() bool { return n.PID == 0 && n.URL == "" && n.Lives() == PerLaunch }
 
 var needUse = regexp.MustCompile(`\.needs\.([A-Za-z_][A-Za-z0-9_]*)`)
 
@@ -240,7 +242,7 @@ func article(kind string) string {
 }
 
 // needMetrics are those of [Metrics] that each need has, with its name before them: db-cpu-sec/req.
-var needMetrics = []string{"cpu-sec/req", "rss-peak-B", "statements/req", "server-sec/req", "rows/req", "temp-B/req", "connections"}
+var needMetrics = []string{"cpu-sec/req", "cpu-frac", "rest-cpu-frac", "rss-peak-B", "statements/req", "server-sec/req", "rows/req", "temp-B/req", "connections"}
 
 // NeedOf splits the metric of a need into the need's name and the metric's; need is "" for others.
 func NeedOf(metric string) (need, rest string) {

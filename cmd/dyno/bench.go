@@ -99,7 +99,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p.Key(fs, "sample", "", "time", "bench.sample", "length of one turn (default: fitted to each benchmark, at least 1ms)")
 	p.Key(fs, "precision", "", "share", "bench.precision", "stop when half of the interval is this narrow (default 1%)")
 	p.Key(fs, "error", "", "share", "bench.error", "chance of a false change in one comparison (default 0.1%)")
-	o.borrow(fs, "negligible", "seed", "env", "go", "rev", "build", "prepare", "copy")
+	o.borrow(fs, "negligible", "seed", "env", "need", "go", "rev", "build", "prepare", "copy")
 	fs.StringVar(&o.profile, "profile", "cpu,allocs", "`profiles` to take of benchmarks that changed, or none")
 	thresholdFlags(p, fs, &o.out)
 	fs.Lookup("threshold").Usage = "`limit` that must hold for every benchmark, or the exit status is 99: 'change(sec_per_op) < 5%', 'allocs_per_op == 0'; may be repeated, replaces the plan's"

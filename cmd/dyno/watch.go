@@ -53,6 +53,9 @@ dyno also sends requests; the other flags of a load are as for dyno load.
 			if err := w.target(cmd, &e.Subject, args); err != nil {
 				return err
 			}
+			if e.Needs, err = w.needed(); err != nil {
+				return err
+			}
 			if err := w.sends(cmd, &p, e); err != nil {
 				return err
 			}
@@ -81,6 +84,7 @@ type watchFlags struct {
 	pid       int
 	process   string
 	url, load string
+	needs     []string // NAME=PID
 	heap      bool
 	slow      bool
 	ofLoad    []string // the flags that only a load has use for
@@ -91,6 +95,7 @@ func (w *watchFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&w.process, "process", "", "the process with this `name`, a part of it, or a regular expression")
 	fs.StringVar(&w.url, "url", "", "the `URL` of a service that publishes metrics")
 	fs.StringVar(&w.load, "load", "", "send requests to this `URL` meanwhile")
+	fs.StringArrayVar(&w.needs, "need-pid", nil, "watch what the service needs, too: `NAME=PID` of a database's first process")
 	fs.BoolVar(&w.heap, "profile-heap", false, "take profiles of the heap (each after a collection) and of goroutines, before and after")
 	fs.BoolVar(&w.slow, "why-slow", false, "say why the slowest requests are slow: an execution trace and a CPU profile of 2s every 30s, the last 20")
 }
@@ -164,6 +169,19 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 		s.URL = service.String()
 	}
 	return nil
+}
+
+func (w *watchFlags) needed() (map[string]dyno.Need, error) {
+	needs := map[string]dyno.Need{}
+	for _, text := range w.needs {
+		name, number, _ := strings.Cut(text, "=")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 {
+			return nil, flags.Mistakef("bad --need-pid %q (want for example db=1234)", text)
+		}
+		needs[name] = dyno.Need{PID: pid}
+	}
+	return needs, nil
 }
 
 func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {

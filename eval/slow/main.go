@@ -55,8 +55,9 @@ type planted struct {
 	unknown bool // to the handler
 }
 
-// most is the share of the excess that has to be planted, so that its line has to be on top.
-const most = 0.4
+// most is the share of the excess that has to be planted, and leastMs how much, so that its line has to be on top. At
+// half the rates some causes hardly happen: a queue that is empty, a log that is not full.
+const most, leastMs = 0.4, 0.5
 
 var all = []planted{
 	{"mutex", 800, "sync", "(*cache).get<-(*cache).compact", "", false},
@@ -130,13 +131,15 @@ func measure(ctx context.Context, o options) error {
 		share := r.truth.Planted / r.truth.Excess
 		if !c.unknown {
 			truth = fmt.Sprintf("%.2f of %.2f %3.0f%%", r.truth.Planted, r.truth.Excess, 100*share)
-			known++
-			if share >= r.share-0.05 && share <= r.most+0.05 {
+			if r.truth.Planted >= leastMs {
+				known++
+			}
+			if r.truth.Planted >= leastMs && share >= r.share-0.05 && share <= r.most+0.05 {
 				near++
 			}
 		}
 		switch {
-		case !c.unknown && share < most: // at this rate something else makes them slow
+		case !c.unknown && (share < most || r.truth.Planted < leastMs): // at this rate something else makes them slow
 			mark = "little planted"
 		case r.right:
 			right++
@@ -207,6 +210,12 @@ func (l *line) is(c planted) bool {
 	return !hasBy || i >= 0 && begins(l.By[i].Site, by)
 }
 
+// within reports whether a line is in the function whose time the handler measures, whatever it does there.
+func (l *line) within(c planted) bool {
+	fn, _, _ := strings.Cut(c.site, "<-")
+	return fn != "" && slices.ContainsFunc(strings.Split(fn, "|"), func(f string) bool { return strings.HasPrefix(l.Site.String(), f) })
+}
+
 // preempted is time in which the kernel kept a thread off the CPU, on a machine that is busy. The planted cause is looked
 // for in the rest.
 const preempted = "preempted"
@@ -262,7 +271,7 @@ func one(ctx context.Context, p program.Place, o options, c planted) (r found, e
 	}
 	for _, l := range w.Lines {
 		switch share := l.Excess.Mean / seen; {
-		case l.is(c):
+		case l.is(c), l.within(c):
 			r.share += share
 		case slices.Contains([]string{"runnable", "stopped", preempted}, l.Part):
 			r.most += max(share, 0)

@@ -38,7 +38,8 @@ var OpenBench = func() (*BenchHands, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &BenchHands{Bencher: gobench.Open(builder), Close: builder.Close}
+	bencher, release := gobench.Open(builder)
+	h := &BenchHands{Bencher: bencher, Close: func() error { return errors.Join(release(), builder.Close()) }}
 	h.Bencher.Source = func(ctx context.Context, p *subject.TestPackage) (func(string) dyno.BenchSource, error) {
 		found, err := builder.Syntax(ctx, p)
 		if err != nil {

@@ -220,8 +220,8 @@ func (p *besides) around(ctx context.Context, t *trial, running *Running, o *loa
 		t.began = p.turn.Own()
 		if l := p.block.ledger; l != nil && cpu != nil {
 			l.Open(t, cpu, p.turn.Own)
+			p.openNeeds(t, running)
 		}
-		p.openNeeds(t, running)
 		return p.Await(ctx, true)
 	}
 	o.End = func() {
@@ -229,8 +229,8 @@ func (p *besides) around(ctx context.Context, t *trial, running *Running, o *loa
 		p.Await(ctx, false) // a window has the rests of its subject in it, up to the last turn of all
 		if l := p.block.ledger; l != nil {
 			p.rested, p.counted = l.Close(t)
+			p.closeNeeds(t, running)
 		}
-		p.closeNeeds(t, running)
 		end()
 		p.turn.Open() // for the teardown
 		p.Leave()

@@ -162,7 +162,9 @@ func programOf(name, dir string) dyno.Subject {
 // gctrace.txt.
 func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, t *dyno.Trial, dir, host string, patience time.Duration, end *subject.Ends) (*Running, error) {
 	if !t.Subject.Launched() {
-		return &Running{Base: t.Subject.URL}, nil
+		running := &Running{Base: t.Subject.URL}
+		running.watchNeeds(t)
+		return running, nil
 	}
 	built, err := builder.Build(ctx, t.Subject)
 	if err != nil {

@@ -8,7 +8,10 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab/logs"
+	"github.com/dynolab/dyno/internal/lab/rests"
 	"github.com/dynolab/dyno/internal/needs"
+	"github.com/dynolab/dyno/internal/probe"
+	"github.com/dynolab/dyno/internal/probe/kernel"
 	"github.com/dynolab/dyno/internal/subject"
 )
 
@@ -18,27 +21,20 @@ func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) 
 	if len(t.Subject.Needs) == 0 {
 		return nil, func() error { return nil }, nil
 	}
-	var files []*logs.File
-	var errs []error
-	closeLogs := func() error {
-		for _, l := range files {
-			errs = append(errs, l.Close())
-		}
-		return errors.Join(errs...)
-	}
-	opened, err := k.Open(ctx, t, func(need string) io.Writer {
-		log, err := logs.NewFile(dir, "need-"+need+".log")
-		if err != nil {
-			errs = append(errs, err)
-			return io.Discard
-		}
-		files = append(files, log)
-		return log
-	})
+	written := &logs.Files{Dir: dir}
+	opened, err := k.Open(ctx, t, func(need string) io.Writer { return written.New("need-" + need + ".log") })
 	if err != nil {
-		return nil, nil, errors.Join(err, closeLogs())
+		return nil, nil, errors.Join(err, written.Close())
 	}
-	return opened, closeLogs, nil
+	return opened, written.Close, nil
+}
+
+// watchNeeds takes the needs of a service that runs already, as do they.
+func (r *Running) watchNeeds(t *dyno.Trial) {
+	for name, need := range t.Subject.Needs {
+		r.Target.Needs = append(r.Target.Needs, probe.Need{Name: name, PID: need.PID, Booked: true})
+		r.Target.Others = append(r.Target.Others, need.PID)
+	}
 }
 
 // withoutNeeds is a context that ends with one of the needs.
@@ -90,5 +86,30 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 		err := stop()
 		opened.Close()
 		return errors.Join(err, closeLogs())
+	}
+}
+
+// needOf stands for a trial's need in the ledger of a block.
+type needOf struct {
+	*trial
+	name string
+}
+
+// openNeeds begins to tell apart what the needs of a trial use of the CPUs in its turns, and in those of others.
+func (p *besides) openNeeds(t *trial, running *Running) {
+	for _, n := range running.Target.Needs {
+		if n.PID != 0 {
+			p.block.ledger.Open(needOf{t, n.Name}, kernel.NewFamily(n.PID).Clock, p.turn.Own)
+		}
+	}
+}
+
+// closeNeeds ends that.
+func (p *besides) closeNeeds(t *trial, running *Running) {
+	p.needs = map[string]rests.Rested{}
+	for _, n := range running.Target.Needs {
+		if r, ok := p.block.ledger.Close(needOf{t, n.Name}); ok {
+			p.needs[n.Name] = r
+		}
 	}
 }

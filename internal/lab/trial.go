@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab/logs"
+	"github.com/dynolab/dyno/internal/lab/rests"
 	"github.com/dynolab/dyno/internal/load"
 	"github.com/dynolab/dyno/internal/load/foreign"
 	"github.com/dynolab/dyno/internal/load/grpc"
@@ -218,7 +219,7 @@ func (t *trial) measure(ctx context.Context, running *Running, kept *requests, r
 		saw := probe.Merge(w.readings)
 		if t.beside != nil {
 			saw.Values = t.beside.charge(t, saw.Values)
-			t.beside.chargeNeeds(running, &saw)
+			rests.ChargeNeeds(running.Target.Needs, t.beside.needs, &saw)
 		}
 		r.Generators = rec.Generators
 		r.Elapsed, r.Latency, r.Sent, r.Failures = rec.Elapsed, rec.Latency, rec.Sent, rec.Failures

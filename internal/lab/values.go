@@ -148,6 +148,9 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	}
 	if !t.Subject.Launched() {
 		divide(ratios.perSecond, rec.Elapsed.Seconds())
+		for name := range t.Subject.Needs {
+			divide(map[string]string{name + "-cpu-frac": name + "-cpu-sec"}, rec.Elapsed.Seconds())
+		}
 	}
 	requests := float64(rec.Window)
 	for name := range t.Subject.Needs {

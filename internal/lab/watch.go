@@ -56,6 +56,7 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string, _ time.Du
 		return nil, err
 	}
 	running.Target.PID, running.Target.Grouped = p.PID, p.Grouped
+	running.watchNeeds(t)
 	running.What = p.Name + ", process " + strconv.Itoa(p.PID)
 	if p.Go != "" {
 		running.What += ", " + p.Go

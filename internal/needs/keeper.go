@@ -35,6 +35,7 @@ type Keeper struct {
 	guard  *guard.Tree
 	seeds  map[string]*seed
 	shared map[string]*shared
+	kept   []*Opened // of Environment
 }
 
 // A shared server serves the settings of a block, or all of a run.
@@ -77,6 +78,13 @@ func (s *switchable) leave(from io.Writer) {
 
 // Close ends all servers and removes their files.
 func (k *Keeper) Close() error {
+	k.mu.Lock()
+	kept := k.kept
+	k.kept = nil
+	k.mu.Unlock()
+	for _, o := range kept {
+		o.Close()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key, s := range k.shared {
@@ -304,6 +312,27 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 	return runTool(ctx, argv, nil, dir, "reset")
 }
 
+// Environment starts the needs of tests, which last until the keeper is closed, and returns the tests' environment.
+func (k *Keeper) Environment(ctx context.Context, t *dyno.Trial) (map[string]string, error) {
+	if err := k.Prepare(ctx, t.Subject); err != nil {
+		return nil, err
+	}
+	o, err := k.Open(ctx, t, func(string) io.Writer { return io.Discard })
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	k.kept = append(k.kept, o)
+	k.mu.Unlock()
+	env := map[string]string{}
+	for name, value := range t.Subject.Env {
+		if env[name], err = subject.Execute(value, map[string]any{"needs": o.Data}); err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", name, err)}
+		}
+	}
+	return env, nil
+}
+
 // watch closes Done when a need has ended.
 func (o *Opened) watch() {
 	done := make(chan struct{})
@@ -367,6 +396,8 @@ func (o *Opened) Targets() (targets []probe.Need) {
 		n := probe.Need{Name: u.name, Booked: u.need.Books()}
 		if u.server.tree != nil {
 			n.PID = u.server.tree.PID
+		} else {
+			n.PID = u.need.PID
 		}
 		n.Count = func(ctx context.Context) (probe.Count, error) { return u.server.kind.count(ctx, u.server, u.space) }
 		targets = append(targets, n)

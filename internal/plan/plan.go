@@ -65,13 +65,38 @@ func (d *decoder) subject(n ast.Node, s *dyno.Subject) {
 
 func (d *decoder) needs(n ast.Node, needs *map[string]dyno.Need) {
 	*needs = map[string]dyno.Need{}
+	var file ast.Node // compose
+	var services []string
 	d.pairs(n, func(k, v ast.Node) {
+		switch _, list := v.(*ast.SequenceNode); {
+		case d.scalar(k) == "compose" && isScalar(v):
+			file = v
+			return
+		case d.scalar(k) == "services" && list:
+			d.items(v, func(n ast.Node) { services = append(services, d.scalar(n)) })
+			return
+		}
 		var need dyno.Need
 		keys := d.keys(&need)
 		keys["package"] = func(n ast.Node) { need.Package = d.packageOf(n) }
 		d.mapping(v, keys)
 		(*needs)[d.scalar(k)] = need
 	})
+	switch {
+	case file != nil:
+		for name, need := range d.compose(file, services) {
+			if _, given := (*needs)[name]; !given { // which is what the plan itself says
+				(*needs)[name] = need
+			}
+		}
+	case services != nil:
+		d.fail(n, "services are those of a compose file (want compose: compose.yaml beside)")
+	}
+}
+
+func isScalar(n ast.Node) bool {
+	_, ok := n.(ast.ScalarNode)
+	return ok
 }
 
 // packageOf reads an import path or a directory, as in the arguments of dyno run.

@@ -96,11 +96,13 @@ func describe(root, step schema) error {
 			used[name] = true
 			text.put(of)
 			below, ok := of["properties"].(schema)
-			if each, isMap := of["additionalProperties"].(schema); isMap && each["properties"] != nil { // the names are the user's
-				below, ok, name = each["properties"].(schema), true, name+".NAME"
-			}
 			if ok {
 				if err := walk(name+".", below); err != nil {
+					return err
+				}
+			}
+			if each, isMap := of["additionalProperties"].(schema); isMap && each["properties"] != nil { // the names are the user's
+				if err := walk(name+".NAME.", each["properties"].(schema)); err != nil {
 					return err
 				}
 			}
@@ -147,7 +149,9 @@ func schemaOf(key string, t reflect.Type) schema {
 	case reflect.TypeFor[*dyno.Bench](), reflect.TypeFor[*dyno.Kubernetes](), reflect.TypeFor[*dyno.Recording](), reflect.TypeFor[*dyno.GRPC]():
 		return object(t.Elem())
 	case reflect.TypeFor[map[string]dyno.Need]():
-		return mapOf(object(reflect.TypeFor[dyno.Need]()))
+		needs := mapOf(object(reflect.TypeFor[dyno.Need]()))
+		needs["properties"] = schema{"compose": word(), "services": listOf(word())}
+		return needs
 	case reflect.TypeFor[*dyno.Server]():
 		server := object(reflect.TypeFor[dyno.Server]())
 		server["type"] = []string{"object", "null"}

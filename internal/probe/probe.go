@@ -62,7 +62,7 @@ type Need struct {
 	PID    int  // of its first process; 0 if that is not known
 	Booked bool // all that it does is for this subject; else its CPU time is that of all that use it
 
-	Count func(ctx context.Context) (Count, error) // since it was started
+	Count func(ctx context.Context) (Count, error) // since it was started; nil: it does not count
 }
 
 // A Count is what a server did for a subject until now. What it does not count is 0.

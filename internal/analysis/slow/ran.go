@@ -18,12 +18,20 @@ func ofSlow(t *Trial) *Group    { return &t.Slow }
 func ofTypical(t *Trial) *Group { return &t.Typical }
 func ofBand(t *Trial) *Group    { return &t.Band }
 
-// shares divide running over lines as the samples of all trials are. If they are too few, over the calls up to which
-// requests ran; what ended with none has no line.
-func shares(ts []*Trial, of func(*Trial) *Group) map[Site]float64 {
-	s := samplesOf(ts, of, true)
+// shares divide running of slow requests and of typical ones over lines, as the samples of all trials are. If the slow ones
+// have too few, both are divided over the calls up to which they ran, so that one can be held against the other; what ended
+// with none has no line.
+func shares(ts []*Trial) (slow, typical map[Site]float64) {
+	s, t := samplesOf(ts, ofSlow, true), samplesOf(ts, ofTypical, true)
 	if s.n < fewSamples {
-		return upTo(ts, of, s.mean)
+		return upTo(ts, ofSlow, s.mean), upTo(ts, ofTypical, t.mean)
+	}
+	return s.shares(), t.shares()
+}
+
+func (s sampled) shares() map[Site]float64 {
+	if s.n < fewSamples {
+		return map[Site]float64{{}: 1}
 	}
 	out := map[Site]float64{}
 	for site, n := range s.bySite {

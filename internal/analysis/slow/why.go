@@ -66,7 +66,8 @@ func Explain(trials []*Trial) *Why {
 	by := map[lineKey]map[Culprit]float64{}
 	n := float64(len(trials))
 	w.Preempted = known(trials)
-	ran := map[bool]map[Site]float64{true: shares(trials, ofSlow), false: shares(trials, ofTypical)}
+	ran := map[bool]map[Site]float64{}
+	ran[true], ran[false] = shares(trials)
 	for i, t := range trials {
 		excess = append(excess, t.Slow.Mean-t.Typical.Mean)
 		for slow, g := range map[bool]*Group{true: &t.Slow, false: &t.Typical} {

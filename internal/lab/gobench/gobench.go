@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/needs"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
@@ -34,7 +35,9 @@ type Bencher struct {
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
-	CPUs   func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
+	// Needs starts what the tests of a setting need, for the whole run, and returns their environment. It may be nil.
+	Needs func(ctx context.Context, t *dyno.Trial) (env map[string]string, err error)
+	CPUs  func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
@@ -46,9 +49,12 @@ type Bencher struct {
 	Watch func(Step)                  // told of each step; it may be nil
 }
 
-// Open returns a Bencher that works on this machine; b builds the test binaries and stays the caller's.
-func Open(b *subject.Builder) *Bencher {
+// Open returns a Bencher that works on this machine; b builds the test binaries and stays the caller's. After release no
+// server that benchmarks need is left.
+func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
+	keeper := &needs.Keeper{Build: b.Build}
 	return &Bencher{
+		Needs: keeper.Environment,
 		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
 		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
 			p, err := Start(ctx, path, o)
@@ -57,7 +63,7 @@ func Open(b *subject.Builder) *Bencher {
 			}
 			return p, nil
 		},
-	}
+	}, keeper.Close
 }
 
 // Turns is a [Process].
@@ -93,6 +99,7 @@ type Run struct {
 // A side is one setting.
 type side struct {
 	trial    dyno.Trial
+	env      map[string]string // of the tests
 	packages []*subject.TestPackage
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
@@ -127,6 +134,9 @@ type pairing struct {
 func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (*Run, error) {
 	w := b.begin(e)
 	if err := w.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.needed(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.survey(ctx); err != nil {
@@ -166,6 +176,21 @@ func (b *Bencher) begin(e *dyno.Experiment) *Run {
 	return w
 }
 
+// needed starts what the tests of each setting need.
+func (w *Run) needed(ctx context.Context) error {
+	for _, s := range w.sides {
+		s.env = s.trial.Subject.Env
+		if len(s.trial.Subject.Needs) == 0 || w.Needs == nil {
+			continue
+		}
+		var err error
+		if s.env, err = w.Needs(ctx, &s.trial); err != nil {
+			return fmt.Errorf("%s: %w", s.trial.Setting.Label(), err)
+		}
+	}
+	return nil
+}
+
 // open returns the benchmarks that did not fail and need more blocks.
 func (w *Run) open() []*pairing {
 	return slices.DeleteFunc(slices.Clone(w.pairings), func(p *pairing) bool { return p.over })
@@ -202,7 +227,7 @@ func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.
 
 func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	return Options{
-		Dir: p.Dir, Env: s.trial.Subject.Env, CPUs: w.cpus,
+		Dir: p.Dir, Env: s.env, CPUs: w.cpus,
 		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),
 	}
 }

@@ -4,6 +4,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -78,4 +79,30 @@ func (l *File) Close() error {
 		errs = append(errs, os.Remove(l.file.Name()))
 	}
 	return errors.Join(errs...)
+}
+
+// Files are several files of a trial. The zero value with a Dir is ready.
+type Files struct {
+	Dir  string
+	all  []*File
+	errs []error
+}
+
+// New makes one of them. If that fails, what is written to it is lost, and Close says why.
+func (fs *Files) New(name string) io.Writer {
+	f, err := NewFile(fs.Dir, name)
+	if err != nil {
+		fs.errs = append(fs.errs, err)
+		return io.Discard
+	}
+	fs.all = append(fs.all, f)
+	return f
+}
+
+// Close closes all.
+func (fs *Files) Close() error {
+	for _, f := range fs.all {
+		fs.errs = append(fs.errs, f.Close())
+	}
+	return errors.Join(fs.errs...)
 }

@@ -104,9 +104,9 @@ func (k *Known) TooMuch() string {
 	}
 	switch {
 	case most > workLimit && len(k.of) > 1:
-		return fmt.Sprintf("%s uses %s of a CPU without any request, and would take it from the others in their turns", who, Percent(most))
+		return fmt.Sprintf("%s uses %s of a CPU without any request, and would take it from the others in their turns", who, percent(most))
 	case all-least > pressureLimit && len(k.of) > 1:
-		return fmt.Sprintf("the settings use %s of a CPU together without any request (%s most of it), and would take it from the one whose turn it is", Percent(all), who)
+		return fmt.Sprintf("the settings use %s of a CPU together without any request (%s most of it), and would take it from the one whose turn it is", percent(all), who)
 	}
 	for _, s := range slices.Sorted(maps.Keys(k.of)) {
 		x := k.of[s]
@@ -116,10 +116,10 @@ func (k *Known) TooMuch() string {
 		}
 		timed := x.quiet + k.Probing
 		if doubt := (x.sum.Rate() - timed) * x.sum.Time().Seconds(); doubt > doubtLimit*charged {
-			return fmt.Sprintf("%s does %s of its work long after its turns, and it is unknown whether requests or time cause that", s, Percent(doubt/charged))
+			return fmt.Sprintf("%s does %s of its work long after its turns, and it is unknown whether requests or time cause that", s, percent(doubt/charged))
 		}
 		if lingers := x.sum.After - min(timed, x.sum.Rate())*x.sum.AfterTime.Seconds(); lingers > lingerLimit*charged {
-			return fmt.Sprintf("%s does %s of its work after its turns, and it is unknown whether requests or time cause that", s, Percent(lingers/charged))
+			return fmt.Sprintf("%s does %s of its work after its turns, and it is unknown whether requests or time cause that", s, percent(lingers/charged))
 		}
 	}
 	return ""
@@ -133,5 +133,4 @@ func (x *background) rate() float64 {
 	return x.sum.Rate()
 }
 
-// Percent is a share in words.
-func Percent(x float64) string { return fmt.Sprintf("%.2g %%", 100*x) }
+func percent(x float64) string { return fmt.Sprintf("%.2g %%", 100*x) }

@@ -2,6 +2,8 @@ package check
 
 import (
 	"cmp"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,12 +19,15 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 	if len(needs) == 0 {
 		return nil
 	}
+	if e.On.Kubernetes == nil && e.Bench == nil && !e.Subject.Launched() {
+		return checkWatched(needs)
+	}
 	order, err := dyno.NeedsInOrder(needs)
 	if err != nil {
 		return err
 	}
 	if err := cmp.Or(
-		wrong(!e.LaunchedHere(), "needs", "needs are started for a subject that dyno launches on this machine, not for %s (consider: start them yourself)", &e.Subject),
+		wrong(e.Bench == nil && !e.LaunchedHere(), "needs", "needs are started for a subject that dyno launches on this machine, not for %s (consider: start them yourself)", &e.Subject),
 		wrong(e.Slice > 0, "needs", "slices have no needs yet (consider: a run without slice)"),
 	); err != nil {
 		return err
@@ -43,6 +48,21 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 	return nil
 }
 
+// checkWatched checks what a service needs that runs already: processes, and nothing else.
+func checkWatched(needs map[string]dyno.Need) *dyno.PlanError {
+	for _, name := range slices.Sorted(maps.Keys(needs)) {
+		need := needs[name]
+		at := "needs " + name
+		if err := cmp.Or(
+			wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
+			wrong(need.PID <= 0 || !reflect.DeepEqual(need, dyno.Need{PID: need.PID}), at, "of a service that runs already, a need is a process (want for example needs: {%s: {pid: 1234}}, or --need-pid)", name),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 	at := "needs " + name
 	kind, server := n.Kind()
@@ -58,6 +78,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, mysql, package, command and url)", name),
 		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, mysql, package, command and url)", name),
 		wrong(!slices.Contains([]string{"", dyno.PerLaunch, dyno.PerBlock, dyno.PerRun}, n.Per), at+" per", "bad per %q (want launch, block or run)", n.Per),
+		wrong(n.PID != 0 && n.URL == "", at+" pid", "pid is for a need with a url, which runs already"),
 		wrong(n.Per != "" && kind == "url", at+" per", "need %s runs already, and dyno does not start it again (want no per)", name),
 		wrong(!own && (len(n.Env) > 0 || n.Ready != ""), at, "env and ready are for a package or a command; need %s is %s", name, kind),
 		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),

@@ -69,9 +69,9 @@ func parseNeed(text string) (*dyno.Need, error) {
 // setNeed sets a key that has one value.
 func setNeed(need *dyno.Need, key, value string) error {
 	switch key {
-	case "package", "url", "rev", "ready", "ready_timeout", "per", "user", "delay", "drop":
+	case "package", "url", "rev", "ready", "ready_timeout", "per", "user", "delay", "drop", "pid":
 	default:
-		return fmt.Errorf("unknown key (want seed, args, version, package, command, url, rev, ready, ready_timeout, reset, per, user, delay or drop)")
+		return fmt.Errorf("unknown key (want seed, args, version, package, command, url, rev, ready, ready_timeout, reset, per, user, delay, drop or pid)")
 	}
 	if key == "package" && strings.HasPrefix(value, ".") {
 		abs, err := filepath.Abs(value)

@@ -72,6 +72,9 @@ func Needs(e *dyno.Experiment) string {
 			lives = "shared by all: settings slow each other through it"
 		}
 		part := fmt.Sprintf("%s (%s, %s", name, kind, lives)
+		if need.Image != "" {
+			part += ", the installed one for " + need.Image
+		}
 		if need.Delay > 0 {
 			part += fmt.Sprintf(", %v away", need.Delay)
 		}

@@ -41,6 +41,9 @@ func (Needs) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 	var all []*watched
 	for _, n := range t.Needs {
 		w := &watched{Need: n}
+		if n.Count == nil {
+			w.Count = func(context.Context) (probe.Count, error) { return probe.Count{}, nil }
+		}
 		if n.PID != 0 {
 			w.family = kernel.NewFamily(n.PID)
 		}

@@ -1,0 +1,141 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/dynolab/dyno"
+)
+
+// A composed service is what dyno reads of a service in a compose file: https://github.com/compose-spec/compose-spec.
+type composed struct {
+	Image   string
+	Command any
+	Volumes []any
+}
+
+// images are the names of images that servers of a kind have, without registry and tag.
+var images = map[string][]string{
+	"postgres": {"postgres", "pgvector", "timescaledb"},
+	"redis":    {"redis", "valkey"},
+	"nats":     {"nats"},
+	"mysql":    {"mysql", "mariadb"},
+}
+
+// initFiles is where images of databases look for what a new one has.
+const initFiles = "/docker-entrypoint-initdb.d"
+
+// compose reads needs from a compose file: of the services that are named, or else of all that dyno knows. The images
+// themselves are not run: the programs that are installed serve in their place.
+func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
+	file := d.path(d.scalar(n))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		d.fail(n, "compose: %v", err)
+	}
+	var all struct{ Services map[string]composed }
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		d.fail(n, "compose: %s: %v", file, err)
+	}
+	named := services
+	if named == nil {
+		named = slices.Sorted(maps.Keys(all.Services))
+	}
+	needs := map[string]dyno.Need{}
+	for _, name := range named {
+		s, ok := all.Services[name]
+		if !ok {
+			d.fail(n, "compose: %s has no service %s (want one of %s)", file, name, strings.Join(slices.Sorted(maps.Keys(all.Services)), ", "))
+		}
+		kind := kindOfImage(s.Image)
+		if kind == "" {
+			if services != nil {
+				d.fail(n, "compose: dyno has no server for service %s, image %q (want an image of postgres, redis, valkey, nats, mysql or mariadb; consider: %[1]s: {command: [PROGRAM, ARG]})", name, s.Image)
+			}
+			continue
+		}
+		server := &dyno.Server{Seed: s.seeds(filepath.Dir(file)), Args: s.args()}
+		need := dyno.Need{Image: s.Image}
+		need.Serve(kind, server)
+		if !dyno.IsName(name) {
+			d.fail(n, "compose: %q is no name for a need (want letters, digits and _; consider: services: [...] without it)", name)
+		}
+		needs[name] = need
+	}
+	if len(needs) == 0 {
+		d.fail(n, "compose: %s has no service that dyno knows (want an image of postgres, redis, valkey, nats, mysql or mariadb)", file)
+	}
+	return needs
+}
+
+// kindOfImage is the kind of server that an image has, such as postgres of docker.io/library/postgres:16-alpine; "" if dyno
+// knows none.
+func kindOfImage(image string) string {
+	name, _, _ := strings.Cut(path.Base(image), ":")
+	name, _, _ = strings.Cut(name, "@")
+	for kind, names := range images {
+		if slices.Contains(names, name) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// args are the arguments of the command, without the program's name, which images of databases allow to leave out.
+func (s *composed) args() []string {
+	var words []string
+	switch c := s.Command.(type) {
+	case string:
+		words, _ = dyno.SplitFlags(c)
+	case []any:
+		for _, word := range c {
+			words = append(words, fmt.Sprint(word))
+		}
+	}
+	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		words = words[1:]
+	}
+	return words
+}
+
+// seeds are the SQL files that a new database would be filled with, in their order there.
+func (s *composed) seeds(dir string) (files []string) {
+	for _, v := range s.Volumes {
+		from, to := volume(v)
+		if to != initFiles && !strings.HasPrefix(to, initFiles+"/") {
+			continue
+		}
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(dir, from)
+		}
+		if !isDir(from) {
+			files = append(files, from)
+			continue
+		}
+		inside, _ := filepath.Glob(filepath.Join(from, "*.sql")) // sorted, as there
+		files = append(files, inside...)
+	}
+	return files
+}
+
+// volume splits a volume in its short form, ./schema.sql:/path:ro, or its long one.
+func volume(v any) (from, to string) {
+	switch v := v.(type) {
+	case string:
+		parts := strings.Split(v, ":")
+		if len(parts) > 1 {
+			return parts[0], parts[1]
+		}
+	case map[string]any:
+		return fmt.Sprint(v["source"]), fmt.Sprint(v["target"])
+	}
+	return "", ""
+}

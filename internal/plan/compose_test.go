@@ -1,0 +1,67 @@
+package plan_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/plan"
+)
+
+const composeFile = `services:
+  app: {build: ., depends_on: [db]}
+  db:
+    image: docker.io/library/postgres:16-alpine
+    command: postgres -c max_connections=50
+    environment: {POSTGRES_PASSWORD: secret}
+    volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
+  cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
+  mail: {image: mailhog/mailhog}
+`
+
+// Services of a compose file become needs, by their images; what the plan says itself comes first.
+func TestCompose(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, text := range map[string]string{"compose.yaml": composeFile, "init/2.sql": "", "init/1.sql": "", "init/run.sh": "", "more.sql": ""} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parse := func(needs string) (*dyno.Experiment, error) {
+		return plan.Parse("dyno.yaml", []byte("subject: {binary: ./x}\nneeds: "+needs+"\n"))
+	}
+	e, err := parse("{compose: compose.yaml, cache: {nats: {}}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seeds []string
+	for _, file := range []string{"init/1.sql", "init/2.sql", "more.sql"} {
+		seeds = append(seeds, filepath.Join(dir, file))
+	}
+	if want := map[string]dyno.Need{
+		"db":    {Postgres: &dyno.Server{Seed: seeds, Args: []string{"-c", "max_connections=50"}}, Image: "docker.io/library/postgres:16-alpine"},
+		"cache": {NATS: &dyno.Server{}},
+	}; !reflect.DeepEqual(e.Needs, want) {
+		t.Errorf("needs %+v, want %+v", e.Needs, want)
+	}
+	if e, err = parse("{compose: compose.yaml, services: [cache]}"); err != nil || len(e.Needs) != 1 || !reflect.DeepEqual(e.Needs["cache"].Redis, &dyno.Server{Args: []string{"--maxmemory", "64mb"}}) {
+		t.Errorf("one service: %+v, %v", e, err)
+	}
+	for needs, want := range map[string]string{
+		"{compose: compose.yaml, services: [mail]}": `dyno has no server for service mail, image "mailhog/mailhog"`,
+		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, mail)",
+		"{compose: none.yaml}":                      "no such file",
+		"{services: [db]}":                          "want compose: compose.yaml",
+	} {
+		if _, err := parse(needs); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", needs, err, want)
+		}
+	}
+}

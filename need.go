@@ -28,6 +28,7 @@ type Need struct {
 	Rev          string            `json:"rev,omitempty"`           // git revision of Package; "" means the working tree
 	Ready        string            `json:"ready,omitempty"`         // of Package and Command: a path such as /healthz; "" means that its port accepts connections
 	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
+	Fill         []string          `json:"fill,omitempty"`          // command that fills a new server after its seed, run once; templates
 	Reset        []string          `json:"reset,omitempty"`         // command that brings a server back to its first state, run before each launch of the subject; templates
 	Per          string            `json:"per,omitempty"`           // PerLaunch, PerBlock or PerRun; "" means PerLaunch
 	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means one with few rights
@@ -115,9 +116,9 @@ func NeedsIn(texts ...string) (names []string) {
 	return names
 }
 
-// uses are the needs that this one's own templates have.
-func (n *Need) uses() []string {
-	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, slices.Sorted(maps.Values(n.Env)))...)
+// Uses are the needs whose address this one's own templates have.
+func (n *Need) Uses() []string {
+	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, n.Fill, slices.Sorted(maps.Values(n.Env)))...)
 }
 
 // NeedsInOrder lists the names of needs so that each comes after those that it uses. The error names a need that
@@ -134,7 +135,7 @@ func NeedsInOrder(needs map[string]Need) (order []string, err *PlanError) {
 		}
 		path = append(path, name)
 		need := needs[name]
-		for _, used := range need.uses() {
+		for _, used := range need.Uses() {
 			if _, ok := needs[used]; !ok {
 				return PlanErrorf("need %s uses {{.needs.%s}}, which is not there (%s)", name, used, wantNeed(needs, used)).Of("needs", name)
 			}
@@ -161,10 +162,14 @@ func wantNeed(needs map[string]Need, name string) string {
 	return "consider: needs: {" + name + ": {postgres: {}}}"
 }
 
+// Uses are the needs whose address the subject's templates have.
+func (s *Subject) Uses() []string {
+	return NeedsIn(slices.Concat(s.Args, []string{s.Addr}, slices.Sorted(maps.Values(s.Env)), slices.Sorted(maps.Values(s.Files)))...)
+}
+
 // CheckUses finds names of needs that are in the templates of a subject, but not in the plan.
 func (s *Subject) CheckUses() *PlanError {
-	texts := slices.Concat(s.Args, []string{s.Addr}, slices.Sorted(maps.Values(s.Env)), slices.Sorted(maps.Values(s.Files)))
-	for _, name := range NeedsIn(texts...) {
+	for _, name := range s.Uses() {
 		if _, ok := s.Needs[name]; !ok {
 			return PlanErrorf("the subject uses {{.needs.%s}}, which is not there (%s)", name, wantNeed(s.Needs, name)).Of("subject")
 		}

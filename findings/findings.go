@@ -175,7 +175,7 @@ func options(e *dyno.Experiment, results []*dyno.Result, alone string) compare.O
 	return compare.Options{
 		Name: e.Name, About: about,
 		Settings: e.Levels(), Negligible: e.Negligible, Planned: e.Compared(), Thresholds: e.Thresholds,
-		Sequential: e.Sequential() && len(e.More) == 0, Primary: e.PrimaryMetrics(), Doubts: oneProgram(e, results),
+		Uses: usesOf(e), Sequential: e.Sequential() && len(e.More) == 0, Primary: e.PrimaryMetrics(), Doubts: oneProgram(e, results),
 	}
 }
 

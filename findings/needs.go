@@ -2,6 +2,7 @@ package findings
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -29,6 +30,26 @@ func addStatements(opt *compare.Options, results []*dyno.Result, base string) {
 		}
 		return others(s, profile)
 	}
+}
+
+// usesOf tells who asks whom, by the addresses that each is given. A need whose address nobody is given is the subject's.
+func usesOf(e *dyno.Experiment) (uses []compare.Use) {
+	of := map[string][]string{"": e.Subject.Uses()}
+	used := map[string]bool{}
+	for name, need := range e.Needs {
+		of[name] = need.Uses()
+	}
+	for _, from := range slices.Sorted(maps.Keys(of)) {
+		for _, to := range of[from] {
+			uses, used[to] = append(uses, compare.Use{From: from, To: to}), true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
+		if !used[name] {
+			uses = append(uses, compare.Use{To: name})
+		}
+	}
+	return uses
 }
 
 // fewestPairs is the number of blocks from which statements are compared.

@@ -159,13 +159,19 @@ func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir s
 	if _, err := kindOf(&need).program(conf.Version); err != nil {
 		return err
 	}
-	if need.Postgres != nil || need.MySQL != nil || need.Redis != nil && len(conf.Seed) > 0 {
+	if need.Postgres != nil || need.MySQL != nil || need.Redis != nil && seeded(&need) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		_, err := k.seedOf(ctx, name, &need)
+		_, err := k.seedOf(ctx, name, &need, dir)
 		return err
 	}
 	return nil
+}
+
+// seeded reports whether a need has a seed of its own.
+func seeded(need *dyno.Need) bool {
+	_, conf := need.Kind()
+	return conf != nil && len(conf.Seed)+len(need.Fill) > 0
 }
 
 // serviceOf is a need that is a package, as a subject to build.
@@ -295,12 +301,7 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 		}
 		addr = u.relay.Addr
 	}
-	u.data = addressOf(addr)
-	u.data["URL"] = u.server.kind.url(u.server, addr, u.space)
-	if u.need.MySQL != nil {
-		u.data["DSN"] = mysql{}.dsn(u.server, addr, u.space)
-	}
-	u.data["Dir"] = u.server.dir
+	u.data = u.server.data(addr, u.space)
 	u.data["Prefix"] = fmt.Sprintf("dyno%d", k.numbers.Add(1)) // which no other launch of the run has
 	if len(u.need.Reset) == 0 {
 		return nil

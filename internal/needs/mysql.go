@@ -44,12 +44,12 @@ func isMariaDB(program string) bool { return filepath.Base(program) == "mariadbd
 // users: the server refuses root.
 func (mysql) users() []string { return []string{"mysql", "nobody"} }
 
-func (k mysql) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
-	seed, err := keeper.seedOf(ctx, name, s.need)
+func (k mysql) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, dir string) (*guard.Job, error) {
+	seed, err := keeper.seedOf(ctx, name, s.need, dir)
 	if err != nil {
 		return nil, err
 	}
-	s.program = seed.program
+	s.program, s.home = seed.program, dir
 	data := filepath.Join(s.dir, "data")
 	if err := copyTree(data, filepath.Join(seed.dir, "data"), user); err != nil {
 		return nil, fmt.Errorf("copy its seed: %w", err)
@@ -128,7 +128,10 @@ func (k mysql) open(ctx context.Context, s *server, name string) (string, error)
 	if _, err := k.ask(ctx, s, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
-	return name, k.feed(ctx, s, admin, s.secret, name)
+	if err := k.feed(ctx, s, admin, s.secret, name); err != nil {
+		return "", err
+	}
+	return name, s.filled(ctx, name, s.home)
 }
 
 // feed runs the seed's files. A mistake has the file and the line.
@@ -244,7 +247,10 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	if _, err := k.client(ctx, s, "root", "", "", "-e", "source "+script); err != nil {
 		return err
 	}
-	return k.feed(ctx, s, admin, s.secret, database)
+	if err := k.feed(ctx, s, admin, s.secret, database); err != nil {
+		return err
+	}
+	return s.filled(ctx, "", seed.home)
 }
 
 // dsn is the address as go-sql-driver/mysql has it.

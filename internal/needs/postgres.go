@@ -56,8 +56,8 @@ func (postgres) users() []string { return []string{"postgres", "nobody"} }
 // quit is an immediate shutdown. After SIGKILL its shared memory would stay in the kernel.
 func (postgres) quit() syscall.Signal { return syscall.SIGQUIT }
 
-func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
-	seed, err := keeper.seedOf(ctx, name, s.need)
+func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, dir string) (*guard.Job, error) {
+	seed, err := keeper.seedOf(ctx, name, s.need, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -248,6 +248,9 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 		if err := runTool(ctx, argv, map[string]string{"PGPASSWORD": s.secret}, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
 			return err
 		}
+	}
+	if err := s.filled(ctx, "", seed.home); err != nil {
+		return err
 	}
 	// Statistics for the planner, and no vacuum later for what the seed wrote.
 	return runTool(ctx, []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", s.without(k.url(s, s.addr, "")), "-c", "VACUUM ANALYZE"}, map[string]string{"PGPASSWORD": s.secret}, seed.dir, "vacuum of the seed")

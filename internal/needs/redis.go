@@ -41,9 +41,10 @@ func (redis) program(version string) (string, error) {
 // users: it needs none of root's rights.
 func (redis) users() []string { return []string{"redis", "valkey", "nobody"} }
 
-func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
-	if len(s.need.Redis.Seed) > 0 {
-		seed, err := keeper.seedOf(ctx, name, s.need)
+func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, dir string) (*guard.Job, error) {
+	s.home = dir
+	if seeded(s.need) {
+		seed, err := keeper.seedOf(ctx, name, s.need, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,10 @@ func (redis) open(ctx context.Context, s *server, _ string) (string, error) {
 		s.spaces = map[string]bool{}
 	}
 	s.spaces[space] = true
-	return space, c.feed(s.need.Redis.Seed)
+	if err := c.feed(s.need.Redis.Seed); err != nil {
+		return "", err
+	}
+	return space, s.filled(ctx, space, s.home)
 }
 
 func (redis) drop(s *server, space string) { delete(s.spaces, space) }
@@ -194,6 +198,9 @@ func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Ne
 	}
 	defer c.Close()
 	if err := c.feed(need.Redis.Seed); err != nil {
+		return err
+	}
+	if err := s.filled(ctx, "", seed.home); err != nil {
 		return err
 	}
 	_, err = c.do("SAVE")

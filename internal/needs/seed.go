@@ -17,6 +17,7 @@ import (
 type seed struct {
 	dir     string
 	program string
+	home    string // of the subject, where fill runs
 }
 
 // filler is a kind whose seed is a directory.
@@ -26,7 +27,7 @@ type filler interface {
 }
 
 // seedOf makes a need's seed, or finds the one that was made of the same program and files. The caller holds mu.
-func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*seed, error) {
+func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir string) (*seed, error) {
 	kind := kindOf(need).(filler)
 	_, conf := need.Kind()
 	program, err := kind.program(conf.Version)
@@ -41,7 +42,7 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*see
 		}
 		parts = append(parts, file, string(text))
 	}
-	key := sumOf(parts...)
+	key := sumOf(append(parts, need.Fill...)...)
 	if _, err := k.root(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*see
 	if err != nil {
 		return nil, err
 	}
-	s := &seed{program: program}
+	s := &seed{program: program, home: dir}
 	if s.dir, err = k.newDir("seed", user); err != nil {
 		return nil, err
 	}
@@ -66,6 +67,18 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need) (*see
 	k.tell("seeded %s: %.0f MB in %.1f s", name, float64(size)/1e6, time.Since(began).Seconds())
 	k.seeds[key] = s
 	return s, nil
+}
+
+// filled runs the command that fills a server, or a part of a shared one.
+func (s *server) filled(ctx context.Context, space, home string) error {
+	if len(s.need.Fill) == 0 {
+		return nil
+	}
+	argv, err := expand(s.need.Fill, templateData(s.data(s.addr, space), nil))
+	if err != nil {
+		return err
+	}
+	return runTool(ctx, argv, nil, home, "fill")
 }
 
 // sizeOf is how many bytes the files of a directory have.

@@ -35,6 +35,7 @@ type server struct {
 	lines *lastlines.Lines
 
 	program string          // of a MySQL
+	home    string          // of the subject, where fill runs
 	secret  string          // its password
 	spaces  map[string]bool // of a shared server that are in use
 }
@@ -146,6 +147,16 @@ func (s *server) close() {
 	if s.dir != "" {
 		os.RemoveAll(s.dir)
 	}
+}
+
+// data is what templates have of a server at an address.
+func (s *server) data(addr, space string) map[string]string {
+	data := addressOf(addr)
+	data["URL"], data["Dir"] = s.kind.url(s, addr, space), s.dir
+	if s.need.MySQL != nil {
+		data["DSN"] = mysql{}.dsn(s, addr, space)
+	}
+	return data
 }
 
 // addressOf is what templates have of an address.

@@ -91,13 +91,14 @@ func TestMachinePostgres(t *testing.T) {
 	seed := write(t, "schema.sql", "create table x (n int);\ninsert into x select generate_series(1, 100);\n")
 	for _, per := range []string{dyno.PerLaunch, dyno.PerBlock} {
 		k := keeper(t)
-		needs := map[string]dyno.Need{"db": {Postgres: &dyno.Server{Seed: []string{seed}}, Per: per}}
+		fill := []string{"/bin/sh", "-c", "psql '{{.URL}}' -c 'insert into x values (0)'"}
+		needs := map[string]dyno.Need{"db": {Postgres: &dyno.Server{Seed: []string{seed}}, Fill: fill, Per: per}}
 		one, two := mustOpen(t, k, 1, needs), mustOpen(t, k, 1, needs)
 		url := one.Data["db"]["URL"]
-		if got := ask(t, url, "insert into x values (101), (102); select count(*) from x"); got != "102" {
+		if got := ask(t, url, "insert into x values (101), (102); select count(*) from x"); got != "103" {
 			t.Errorf("per %s: the first has %s rows", per, got)
 		}
-		if got := ask(t, two.Data["db"]["URL"], "select count(*) from x"); got != "100" {
+		if got := ask(t, two.Data["db"]["URL"], "select count(*) from x"); got != "101" {
 			t.Errorf("per %s: the second has %s rows", per, got)
 		}
 		c := count(t, one)
@@ -132,7 +133,8 @@ func TestMachinePostgres(t *testing.T) {
 func TestMachineMySQL(t *testing.T) {
 	seed := write(t, "schema.sql", "create table x (n int);\ninsert into x values (1), (2);\n")
 	for _, per := range []string{dyno.PerLaunch, dyno.PerBlock} {
-		needs := map[string]dyno.Need{"db": {MySQL: &dyno.Server{Seed: []string{seed}}, Per: per}}
+		fill := []string{"/bin/sh", "-c", "u='{{.DSN}}'; MYSQL_PWD=$(echo $u | cut -d: -f2 | cut -d@ -f1) mariadb -h {{.Host}} -P {{.Port}} -u dyno ${u##*/} -e 'insert into x values (0)'"}
+		needs := map[string]dyno.Need{"db": {MySQL: &dyno.Server{Seed: []string{seed}}, Fill: fill, Per: per}}
 		k := keeper(t)
 		one, two := mustOpen(t, k, 1, needs), mustOpen(t, k, 1, needs)
 		client := func(o *Opened, sql string) string {
@@ -140,10 +142,10 @@ func TestMachineMySQL(t *testing.T) {
 			text, err := mysql{}.client(t.Context(), u.server, admin, k.secret, spaceOr(u.space), "-e", sql)
 			return fmt.Sprint(strings.TrimSpace(text), err)
 		}
-		if got := client(one, "insert into x values (3), (4); select count(*) from x"); got != "4<nil>" {
+		if got := client(one, "insert into x values (3), (4); select count(*) from x"); got != "5<nil>" {
 			t.Errorf("per %s: the first has %s rows", per, got)
 		}
-		if got := client(two, "select count(*) from x"); got != "2<nil>" {
+		if got := client(two, "select count(*) from x"); got != "3<nil>" {
 			t.Errorf("per %s: the second has %s rows", per, got)
 		}
 		if _, err := (mysql{}).client(t.Context(), one.uses[0].server, "root", "", "", "-e", "select 1"); err == nil {
@@ -153,11 +155,11 @@ func TestMachineMySQL(t *testing.T) {
 		c := count(t, one)
 		for _, s := range c.Statements {
 			if strings.HasPrefix(s.Text, "INSERT INTO x ") {
-				found = s
+				found.Calls, found.Rows, found.Sec = found.Calls+s.Calls, found.Rows+s.Rows, found.Sec+s.Sec
 			}
 		}
-		calls := map[string]float64{dyno.PerLaunch: 1, dyno.PerBlock: 2}[per] // with the seed of its own database
-		if found.Calls != calls || found.Rows != 2*calls || found.Sec <= 0 || c.Connections < 0 || c.Evicted != 0 {
+		want := map[string]dyno.Statement{dyno.PerLaunch: {Calls: 1, Rows: 2}, dyno.PerBlock: {Calls: 3, Rows: 5}}[per] // with the seed of its own database
+		if found.Calls != want.Calls || found.Rows != want.Rows || found.Sec <= 0 || c.Connections < 0 || c.Evicted != 0 {
 			t.Errorf("per %s: counted %+v", per, c)
 		}
 		if want := admin + ":" + k.secret + "@tcp(" + one.Data["db"]["Addr"] + ")/"; !strings.HasPrefix(one.Data["db"]["DSN"], want) {

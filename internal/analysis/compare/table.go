@@ -40,6 +40,7 @@ type Options struct {
 	Thresholds []dyno.Threshold
 	Primary    []string // names of the metrics that decide; nil means those of dyno.Metrics that are primary
 	Separate   bool     // blocks were not run side by side, as in runs that were labelled with Label
+	Uses       []Use    // of the subject and its needs
 	Sequential bool     // the run decides itself how many blocks it takes, as dyno.Experiment.Sequential, and was not extended
 }
 
@@ -70,6 +71,7 @@ type Table struct {
 	CPU        []profiles.CPUShare // what the CPU was used for; nil if no profile tells
 	Doubts     []Doubt             // what the reader must see, those of the caller last
 	Failed     []*dyno.Result
+	Uses       []Use             // who asks whom
 	Places     *placement.Places // nil if all was on this machine
 	Thresholds []Judgement       // each threshold of each row that it is about and each setting, in the order of the plan
 
@@ -156,6 +158,7 @@ func Tabulate(rs []*dyno.Result, o Options) *Table {
 		CPU:        o.CPU,
 		Separate:   o.Separate,
 		Sequential: o.Sequential,
+		Uses:       o.Uses,
 		Profiled:   o.Places != nil,
 	}
 	if o.Negligible != nil {

@@ -84,6 +84,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),
 		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
 		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis, nats and mysql; need %s is %s", name, kind),
+		wrong(len(n.Fill) > 0 && (server == nil || kind == "nats"), at+" fill", "fill is for postgres, redis and mysql; need %s is %s (consider: reset, a command that runs before each launch)", name, kind),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
 	)
 }

@@ -52,10 +52,10 @@ func parseNeed(text string) (*dyno.Need, error) {
 			server.Args, err = dyno.SplitFlags(value)
 		case key == "version" && server != nil:
 			server.Version = value
-		case key == "command" || key == "args" || key == "reset":
+		case key == "command" || key == "args" || key == "reset" || key == "fill":
 			var words []string
 			words, err = dyno.SplitFlags(value)
-			*map[string]*[]string{"command": &need.Command, "args": &need.Args, "reset": &need.Reset}[key] = words
+			*map[string]*[]string{"command": &need.Command, "args": &need.Args, "reset": &need.Reset, "fill": &need.Fill}[key] = words
 		default:
 			err = setNeed(need, key, value)
 		}
@@ -71,7 +71,7 @@ func setNeed(need *dyno.Need, key, value string) error {
 	switch key {
 	case "package", "url", "rev", "ready", "ready_timeout", "per", "user", "delay", "drop", "pid":
 	default:
-		return fmt.Errorf("unknown key (want seed, args, version, package, command, url, rev, ready, ready_timeout, reset, per, user, delay, drop or pid)")
+		return fmt.Errorf("unknown key (want seed, args, version, package, command, url, rev, ready, ready_timeout, fill, reset, per, user, delay, drop or pid)")
 	}
 	if key == "package" && strings.HasPrefix(value, ".") {
 		abs, err := filepath.Abs(value)

@@ -31,6 +31,7 @@ func (v *pageView) machines() (out []block) {
 }
 
 func (v *pageView) causes() (out []block) {
+	out = append(out, v.show(v.Asked())...)
 	out = append(out, v.show(v.Why())...)
 	out = append(out, v.show(v.Tail())...)
 	if len(v.CPU) > 0 {

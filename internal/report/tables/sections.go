@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/report/asked"
 	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/places"
@@ -36,7 +37,7 @@ func (v *View) Sections() (out []layout.Section) {
 		out = append(out, changes...)
 	}
 	out = append(out, places.Sections(v.Places)...)
-	add(v.Why)
+	add(v.Asked, v.Why)
 	if len(v.CPU) > 0 {
 		out = append(out, profile.CPUShares(v.CPU, v.Named, v.Width))
 	}
@@ -45,6 +46,9 @@ func (v *View) Sections() (out []layout.Section) {
 	add(v.Attribution)
 	return out
 }
+
+// Asked is the section on who asks whom.
+func (v *View) Asked() (layout.Section, bool) { return asked.Section(v.Table, v.Study) }
 
 // Slowest are the sections on slow requests.
 func (v *View) Slowest() []layout.Section {

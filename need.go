@@ -118,7 +118,7 @@ func NeedsIn(texts ...string) (names []string) {
 
 // Uses are the needs whose address this one's own templates have.
 func (n *Need) Uses() []string {
-	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, n.Fill, slices.Sorted(maps.Values(n.Env)))...)
+	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, slices.Sorted(maps.Values(n.Env)))...)
 }
 
 // NeedsInOrder lists the names of needs so that each comes after those that it uses. The error names a need that

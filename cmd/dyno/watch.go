@@ -53,7 +53,7 @@ dyno also sends requests; the other flags of a load are as for dyno load.
 			if err := w.target(cmd, &e.Subject, args); err != nil {
 				return err
 			}
-			if e.Needs, err = w.needed(); err != nil {
+			if err := flags.NeedPIDs(e, w.needs); err != nil {
 				return err
 			}
 			if err := w.sends(cmd, &p, e); err != nil {
@@ -169,19 +169,6 @@ func (w *watchFlags) target(cmd *cobra.Command, s *dyno.Subject, args []string) 
 		s.URL = service.String()
 	}
 	return nil
-}
-
-func (w *watchFlags) needed() (map[string]dyno.Need, error) {
-	needs := map[string]dyno.Need{}
-	for _, text := range w.needs {
-		name, number, _ := strings.Cut(text, "=")
-		pid, err := strconv.Atoi(number)
-		if err != nil || pid <= 0 {
-			return nil, flags.Mistakef("bad --need-pid %q (want for example db=1234)", text)
-		}
-		needs[name] = dyno.Need{PID: pid}
-	}
-	return needs, nil
 }
 
 func (w *watchFlags) sends(cmd *cobra.Command, p *flags.Set, e *dyno.Experiment) error {

@@ -48,6 +48,7 @@ type attendant struct {
 func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string, _ time.Duration) (*Running, error) {
 	a.trial, a.dir = t, dir
 	running := &Running{Base: t.Subject.URL, Target: probe.Target{Gentle: true}}
+	running.watchNeeds(t)
 	p := &a.Process
 	if p.PID == 0 {
 		return running, nil
@@ -56,7 +57,6 @@ func (a *attendant) take(_ context.Context, t *dyno.Trial, dir string, _ time.Du
 		return nil, err
 	}
 	running.Target.PID, running.Target.Grouped = p.PID, p.Grouped
-	running.watchNeeds(t)
 	running.What = p.Name + ", process " + strconv.Itoa(p.PID)
 	if p.Go != "" {
 		running.What += ", " + p.Go

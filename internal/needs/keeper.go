@@ -310,7 +310,7 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 	if err != nil {
 		return err
 	}
-	return runTool(ctx, argv, nil, dir, "reset")
+	return runTool(ctx, argv, u.server.environment(u.data), dir, "reset")
 }
 
 // Environment starts the needs of tests, which last until the keeper is closed, and returns the tests' environment.
@@ -332,6 +332,19 @@ func (k *Keeper) Environment(ctx context.Context, t *dyno.Trial) (map[string]str
 		}
 	}
 	return env, nil
+}
+
+// Ended says which need of tests has ended by itself; nil if none has.
+func (k *Keeper) Ended() error {
+	k.mu.Lock()
+	kept := k.kept
+	k.mu.Unlock()
+	for _, o := range kept {
+		if err := o.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watch closes Done when a need has ended.

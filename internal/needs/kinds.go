@@ -197,7 +197,7 @@ func (nats) program(version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return path, isVersion(path, "-v", "v", version, "no version")
+	return path, isVersion(path, "-v", "v", version, "leave out version")
 }
 
 // users: it needs none of root's rights.

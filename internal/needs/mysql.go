@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,11 +36,21 @@ func (mysql) program(version string) (string, error) {
 		}
 		path = other
 	}
-	return path, isVersion(path, "--version", "Ver ", version, "no version")
+	if _, err := exec.LookPath(clientOf(path)); err != nil {
+		return "", fmt.Errorf("%s %w (consider: apt install %s)", clientOf(path), errNoProgram, map[bool]string{true: "mariadb-client", false: "mysql-client"}[isMariaDB(path)])
+	}
+	return path, isVersion(path, "--version", "Ver ", version, "leave out version")
 }
 
 // isMariaDB tells the two apart: they make their data directory in other ways.
 func isMariaDB(program string) bool { return filepath.Base(program) == "mariadbd" }
+
+func clientOf(program string) string {
+	if isMariaDB(program) {
+		return "mariadb"
+	}
+	return "mysql"
+}
 
 // users: the server refuses root.
 func (mysql) users() []string { return []string{"mysql", "nobody"} }
@@ -70,21 +81,19 @@ func (mysql) launch(program, data string, s *server, args []string) *guard.Job {
 	return &guard.Job{Path: program, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}
 }
 
-// client runs the client of a server, and returns what it printed.
-func (mysql) client(ctx context.Context, s *server, user, password, base string, more ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+// client lets the client of a server run SQL in a database, and returns what it printed. It stops at the first mistake.
+func (mysql) client(ctx context.Context, s *server, base, sql string) (string, error) {
 	at := addressOf(s.addr)
-	name := "mysql"
+	name := clientOf(s.program)
+	argv := []string{name, "--no-defaults", "--protocol=tcp", "-h", at["Host"], "-P", at["Port"], "-u", admin, "-N", "-B", "-e", sql}
 	if isMariaDB(s.program) {
-		name = "mariadb"
+		argv = append(argv, "--abort-source-on-error") // as MySQL's does
 	}
-	argv := append([]string{name, "--no-defaults", "--protocol=tcp", "-h", at["Host"], "-P", at["Port"], "-u", user, "-N", "-B", "--abort-source-on-error"}, more...)
 	if base != "" {
 		argv = append(argv, base)
 	}
 	var out, said strings.Builder
-	status, err := subject.RunTool(ctx, argv, map[string]string{"MYSQL_PWD": password}, s.dir, &out, &said)
+	status, err := subject.RunTool(ctx, argv, map[string]string{"MYSQL_PWD": s.secret}, s.dir, &out, &said)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
@@ -95,7 +104,9 @@ func (mysql) client(ctx context.Context, s *server, user, password, base string,
 }
 
 func (k mysql) ask(ctx context.Context, s *server, sql string) (rows [][]string, err error) {
-	text, err := k.client(ctx, s, admin, s.secret, "", "-e", sql)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // it may hang
+	defer cancel()
+	text, err := k.client(ctx, s, "", sql)
 	for line := range strings.Lines(text) {
 		rows = append(rows, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 	}
@@ -128,24 +139,29 @@ func (k mysql) open(ctx context.Context, s *server, name string) (string, error)
 	if _, err := k.ask(ctx, s, "CREATE DATABASE "+name); err != nil {
 		return "", err
 	}
-	if err := k.feed(ctx, s, admin, s.secret, name); err != nil {
-		return "", err
-	}
-	return name, s.filled(ctx, name, s.home)
+	return name, k.feed(ctx, s, name, name, s.home)
 }
 
-// feed runs the seed's files. A mistake has the file and the line.
-func (k mysql) feed(ctx context.Context, s *server, user, password, base string) error {
+// feed fills a database by the seed's files and the command. A mistake has the file and the line.
+func (k mysql) feed(ctx context.Context, s *server, base, space, home string) error {
 	for _, file := range s.need.MySQL.Seed {
 		abs, err := filepath.Abs(file)
 		if err != nil {
 			return err
 		}
-		if _, err := k.client(ctx, s, user, password, base, "-e", "source "+abs); err != nil {
+		if _, err := k.client(ctx, s, base, "source "+abs); err != nil {
 			return fmt.Errorf("seed %s: %w", filepath.Base(file), err)
 		}
 	}
-	return nil
+	if err := s.filled(ctx, space, home); err != nil {
+		return err
+	}
+	// Statistics for the planner: else the server makes them some seconds later.
+	tables, err := k.client(ctx, s, base, "SELECT CONCAT('`', TABLE_NAME, '`') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
+	if all := strings.Fields(tables); err == nil && len(all) > 0 {
+		_, err = k.client(ctx, s, base, "ANALYZE TABLE "+strings.Join(all, ", "))
+	}
+	return err
 }
 
 func (k mysql) drop(s *server, space string) {
@@ -155,6 +171,9 @@ func (k mysql) drop(s *server, space string) {
 const (
 	digests = `SELECT DIGEST, LEFT(DIGEST_TEXT, 500), COUNT_STAR, SUM_TIMER_WAIT / 1e12, SUM_ROWS_SENT + SUM_ROWS_AFFECTED
 FROM performance_schema.events_statements_summary_by_digest WHERE SCHEMA_NAME = '%s' AND DIGEST IS NOT NULL`
+	// Statements that are prepared once and executed by number have no digest then.
+	executes = `SELECT COUNT_STAR, SUM_TIMER_WAIT / 1e12, SUM_ROWS_SENT + SUM_ROWS_AFFECTED
+FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVENT_NAME = 'statement/com/Execute'`
 	status = `SELECT VARIABLE_VALUE FROM %s.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Performance_schema_digest_lost'
 UNION ALL SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '%s'`
 )
@@ -172,7 +191,18 @@ func (k mysql) count(ctx context.Context, s *server, space string) (c probe.Coun
 			c.Statements[r[0]] = dyno.Statement{Text: text, Calls: number([]byte(r[2])), Sec: number([]byte(r[3])), Rows: number([]byte(r[4]))}
 		}
 	}
-	c.HasRows = true
+	if rows, err = k.ask(ctx, s, executes); err != nil {
+		return c, err
+	}
+	if len(rows) == 1 && len(rows[0]) == 3 {
+		calls := number([]byte(rows[0][0]))
+		if calls > 0 && space != "" {
+			c.Unknown = "it counts executions of prepared statements for all databases together (consider: per: launch)"
+			return c, nil
+		}
+		c.Statements["execute"] = dyno.Statement{Text: "prepared statements", Calls: calls, Sec: number([]byte(rows[0][1])), Rows: number([]byte(rows[0][2]))}
+	}
+	c.HasRows, c.KeepMore = true, "--performance-schema-digests-size=10000"
 	schema := "performance_schema"
 	if isMariaDB(s.program) {
 		schema = "information_schema"
@@ -217,7 +247,17 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}
-	job := k.launch(seed.program, data, s, []string{"--innodb-flush-log-at-trx-commit=0"})
+	// The server runs it before it listens. It is not among the arguments of a process, which all users see.
+	rights := fmt.Sprintf("CREATE DATABASE %[1]s; CREATE USER '%[2]s'@'%%' IDENTIFIED BY '%[3]s'; GRANT ALL ON *.* TO '%[2]s'@'%%' WITH GRANT OPTION; ALTER USER 'root'@'localhost' IDENTIFIED BY '%[3]s';\n", database, admin, s.secret)
+	if isMariaDB(seed.program) { // which makes root for all names of this machine
+		rights += "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' AND User <> '" + admin + "'; FLUSH PRIVILEGES;\n"
+	}
+	script, err := s.write("rights.sql", strings.ReplaceAll(rights, "; ", ";\n"), user)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(script)
+	job := k.launch(seed.program, data, s, []string{"--innodb-flush-log-at-trx-commit=0", "--init-file=" + script})
 	job.User = user
 	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
 		return err
@@ -229,28 +269,10 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 		}
 		s.tree.Stop(grace)
 	}()
-	if err := s.awaitBy(ctx, func(ctx context.Context, s *server) error {
-		if err := dial(ctx, s.addr); err != nil {
-			return err
-		}
-		_, err := k.client(ctx, s, "root", "", "", "-e", "SELECT 1")
-		return err
-	}); err != nil {
+	if err := s.await(ctx); err != nil {
 		return err
 	}
-	rights := fmt.Sprintf("CREATE DATABASE %[1]s; CREATE USER '%[2]s'@'%%' IDENTIFIED BY '%[3]s'; GRANT ALL ON *.* TO '%[2]s'@'%%' WITH GRANT OPTION; ALTER USER 'root'@'localhost' IDENTIFIED BY '%[3]s';", database, admin, s.secret)
-	script, err := s.write("rights.sql", rights, nil) // not among the arguments of a process
-	if err != nil {
-		return err
-	}
-	defer os.Remove(script)
-	if _, err := k.client(ctx, s, "root", "", "", "-e", "source "+script); err != nil {
-		return err
-	}
-	if err := k.feed(ctx, s, admin, s.secret, database); err != nil {
-		return err
-	}
-	return s.filled(ctx, "", seed.home)
+	return k.feed(ctx, s, database, "", seed.home)
 }
 
 // dsn is the address as go-sql-driver/mysql has it.

@@ -142,7 +142,7 @@ func (postgres) count(ctx context.Context, s *server, space string) (c probe.Cou
 		c.Statements[string(r[0])] = dyno.Statement{Text: oneLine(r[1]), Calls: number(r[2]), Sec: number(r[3]), Rows: number(r[4])}
 		c.Temp += number(r[5])
 	}
-	c.HasRows, c.HasTemp = true, true
+	c.HasRows, c.HasTemp, c.KeepMore = true, true, "-c, pg_stat_statements.max=50000"
 	if rows, err := query(ctx, conn, "SELECT dealloc FROM pg_stat_statements_info"); err == nil { // since Postgres 14
 		c.Evicted = number(rows[0][0])
 	}

@@ -35,7 +35,7 @@ func (redis) program(version string) (string, error) {
 		}
 		path = valkey
 	}
-	return path, isVersion(path, "--version", "v=", version, "no version")
+	return path, isVersion(path, "--version", "v=", version, "leave out version")
 }
 
 // users: it needs none of root's rights.
@@ -203,6 +203,7 @@ func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Ne
 	if err := s.filled(ctx, "", seed.home); err != nil {
 		return err
 	}
+	c.SetDeadline(time.Now().Add(time.Minute))
 	_, err = c.do("SAVE")
 	return err
 }

@@ -87,7 +87,7 @@ type part struct {
 const mostWaiting = 1024
 
 // earlyStep is how fast a relay learns how late it wakes: some 30 to 100 µs.
-const earlyStep = 2 * time.Microsecond
+const earlyStep = 10 * time.Microsecond
 
 // late copies with the delay.
 func (r *relay) late(to, from net.Conn) {
@@ -111,12 +111,15 @@ func (r *relay) late(to, from net.Conn) {
 	broken := false
 	early := time.Duration(0) // how much before it is due a part is woken for, so that half of them go on late, and half early
 	for part := range parts {
+		slept := time.Now().Before(part.due.Add(-early))
 		if broken || !p.Wait(r.ctx, part.due.Add(-early)) {
 			continue // the reader must not wait for room
 		}
-		if time.Now().After(part.due) {
+		switch {
+		case !slept: // it came late for another reason
+		case time.Now().After(part.due):
 			early = min(early+earlyStep, r.delay/10)
-		} else {
+		default:
 			early = max(early-earlyStep, 0)
 		}
 		if rand.Float64() < r.drop { // as a firewall or a failover does

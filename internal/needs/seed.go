@@ -74,11 +74,12 @@ func (s *server) filled(ctx context.Context, space, home string) error {
 	if len(s.need.Fill) == 0 {
 		return nil
 	}
-	argv, err := expand(s.need.Fill, templateData(s.data(s.addr, space), nil))
+	data := s.data(s.addr, space)
+	argv, err := expand(s.need.Fill, templateData(data, nil))
 	if err != nil {
 		return err
 	}
-	return runTool(ctx, argv, nil, home, "fill")
+	return runTool(ctx, argv, s.environment(data), home, "fill")
 }
 
 // sizeOf is how many bytes the files of a directory have.

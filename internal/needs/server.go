@@ -85,14 +85,12 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 }
 
 // await returns when the server is ready.
-func (s *server) await(ctx context.Context) error { return s.awaitBy(ctx, s.kind.ready) }
-
-func (s *server) awaitBy(ctx context.Context, ready func(context.Context, *server) error) error {
+func (s *server) await(ctx context.Context) error {
 	limit := s.need.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
 	for began := time.Now(); ; {
-		err := ready(ctx, s)
+		err := s.kind.ready(ctx, s)
 		if err == nil {
 			return nil
 		}
@@ -183,6 +181,15 @@ func expand(texts []string, data map[string]any) (out []string, err error) {
 		out = append(out, text)
 	}
 	return out, nil
+}
+
+// environment is that of commands which fill a server or reset it, where other users of the machine cannot see its password.
+func (s *server) environment(data map[string]string) map[string]string {
+	env := map[string]string{"PGPASSWORD": s.secret, "MYSQL_PWD": s.secret, "REDISCLI_AUTH": s.secret}
+	for key, value := range data {
+		env["NEED_"+strings.ToUpper(key)] = value
+	}
+	return env
 }
 
 // runTool runs a program of a need to its end.

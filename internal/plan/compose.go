@@ -62,7 +62,11 @@ func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
 			}
 			continue
 		}
-		server := &dyno.Server{Seed: s.seeds(filepath.Dir(file)), Args: s.args()}
+		args, err := s.args(kind)
+		if err != nil {
+			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%s: {args: [...]}} in this plan)", name, err, kind)
+		}
+		server := &dyno.Server{Seed: s.seeds(filepath.Dir(file)), Args: args}
 		need := dyno.Need{Image: s.Image}
 		need.Serve(kind, server)
 		if !dyno.IsName(name) {
@@ -89,25 +93,43 @@ func kindOfImage(image string) string {
 	return ""
 }
 
-// args are the arguments of the command, without the program's name, which images of databases allow to leave out.
-func (s *composed) args() []string {
-	var words []string
+// programs are those that images of a kind run, which a command may name or leave out.
+var programs = map[string][]string{
+	"postgres": {"postgres", "docker-entrypoint.sh"}, "redis": {"redis-server", "valkey-server"}, "nats": {"nats-server"}, "mysql": {"mysqld", "mariadbd"},
+}
+
+// dynosOwn are options that dyno itself sets.
+var dynosOwn = []string{"--requirepass", "--port", "--bind", "--dir", "--datadir", "--socket", "--daemonize", "-p", "-h", "-D", "-a", "-m"}
+
+// args are the arguments of the command, without the program's name.
+func (s *composed) args(kind string) (words []string, err error) {
 	switch c := s.Command.(type) {
 	case string:
-		words, _ = dyno.SplitFlags(c)
+		if words, err = dyno.SplitFlags(c); err != nil {
+			return nil, fmt.Errorf("command %q: %w", c, err)
+		}
 	case []any:
 		for _, word := range c {
 			words = append(words, fmt.Sprint(word))
 		}
 	}
-	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+	if len(words) > 0 && slices.Contains(programs[kind], path.Base(words[0])) {
 		words = words[1:]
 	}
-	return words
+	if len(words) > 0 && !strings.HasPrefix(words[0], "-") {
+		return nil, fmt.Errorf("its command begins with %q, which is not the server", words[0])
+	}
+	for _, word := range words {
+		if option, _, _ := strings.Cut(word, "="); slices.Contains(dynosOwn, option) {
+			return nil, fmt.Errorf("its command has %s, which dyno sets itself", option)
+		}
+	}
+	return words, nil
 }
 
-// seeds are the SQL files that a new database would be filled with, in their order there.
+// seeds are the SQL files that a new database would be filled with, in their order there: by their names in the image.
 func (s *composed) seeds(dir string) (files []string) {
+	at := map[string]string{} // by name there
 	for _, v := range s.Volumes {
 		from, to := volume(v)
 		if to != initFiles && !strings.HasPrefix(to, initFiles+"/") {
@@ -117,11 +139,18 @@ func (s *composed) seeds(dir string) (files []string) {
 			from = filepath.Join(dir, from)
 		}
 		if !isDir(from) {
-			files = append(files, from)
+			at[path.Base(to)] = from
 			continue
 		}
-		inside, _ := filepath.Glob(filepath.Join(from, "*.sql")) // sorted, as there
-		files = append(files, inside...)
+		inside, _ := filepath.Glob(filepath.Join(from, "*.sql"))
+		for _, file := range inside {
+			at[filepath.Base(file)] = file
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		if strings.HasSuffix(name, ".sql") { // a script would need the image
+			files = append(files, at[name])
+		}
 	}
 	return files
 }

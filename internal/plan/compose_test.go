@@ -17,7 +17,7 @@ const composeFile = `services:
     image: docker.io/library/postgres:16-alpine
     command: postgres -c max_connections=50
     environment: {POSTGRES_PASSWORD: secret}
-    volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
+    volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", "./run.sh:/docker-entrypoint-initdb.d/run.sh", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
   cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
   mail: {image: mailhog/mailhog}
 `
@@ -53,6 +53,15 @@ func TestCompose(t *testing.T) {
 	}
 	if e, err = parse("{compose: compose.yaml, services: [cache]}"); err != nil || len(e.Needs) != 1 || !reflect.DeepEqual(e.Needs["cache"].Redis, &dyno.Server{Args: []string{"--maxmemory", "64mb"}}) {
 		t.Errorf("one service: %+v, %v", e, err)
+	}
+	for command, want := range map[string]string{"sh -c x": `begins with "sh"`, "redis-server --requirepass x": "has --requirepass, which dyno sets itself"} {
+		text := "services: {c: {image: redis, command: " + command + "}}"
+		if err := os.WriteFile("command.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse("{compose: command.yaml}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("command %s: error %v, want %q", command, err, want)
+		}
 	}
 	for needs, want := range map[string]string{
 		"{compose: compose.yaml, services: [mail]}": `dyno has no server for service mail, image "mailhog/mailhog"`,

@@ -70,6 +70,7 @@ type Count struct {
 	Statements  map[string]dyno.Statement // by what tells them apart; nil: they are not counted
 	Unknown     string                    // why they are not, and the cure; "" if nothing can be done
 	Evicted     float64                   // how often it forgot some
+	KeepMore    string                    // arguments with which it keeps more
 	Temp        float64                   // bytes of temporary files
 	Connections float64                   // now
 

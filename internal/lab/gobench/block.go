@@ -144,6 +144,9 @@ func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
+			if w.Lost != nil {
+				err = errors.Join(err, w.Lost())
+			}
 			bs[failed].Err, p.over = err.Error(), true
 			break
 		}

@@ -37,6 +37,7 @@ type Bencher struct {
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	// Needs starts what the tests of a setting need, for the whole run, and returns their environment. It may be nil.
 	Needs func(ctx context.Context, t *dyno.Trial) (env map[string]string, err error)
+	Lost  func() error      // says which of them has ended by itself, and its last lines; nil if none has
 	CPUs  func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
@@ -52,9 +53,9 @@ type Bencher struct {
 // Open returns a Bencher that works on this machine; b builds the test binaries and stays the caller's. After release no
 // server that benchmarks need is left.
 func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
-	keeper := &needs.Keeper{Build: b.Build}
+	keeper := &needs.Keeper{Build: b.Build, Tell: b.Tell}
 	return &Bencher{
-		Needs: keeper.Environment,
+		Needs: keeper.Environment, Lost: keeper.Ended,
 		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
 		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
 			p, err := Start(ctx, path, o)

@@ -206,7 +206,7 @@ func use(p *dyno.Probes) []string {
 	if len(p.Use) > 0 {
 		return p.Use
 	}
-	names := []string{"proc", "cgroup"}
+	names := []string{"proc", "cgroup", "needs"}
 	if p.Expvar != "" {
 		names = append(names, "expvar")
 	}

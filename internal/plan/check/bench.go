@@ -22,7 +22,6 @@ func checkBench(e *dyno.Experiment) *dyno.PlanError {
 	chance := *b.Resolved().Error
 	if err := cmp.Or(
 		wrong(chance <= 0 || chance > 0.5, "bench error", "error is %v (want more than 0 and at most 50%%)", chance),
-		wrong(len(e.Needs) > 0, "needs", "benchmarks have no needs yet (consider: start them yourself, and say their address in the environment)"),
 		checkFactors(e),
 	); err != nil {
 		return err
@@ -36,7 +35,11 @@ func checkBench(e *dyno.Experiment) *dyno.PlanError {
 				return dyno.PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).Of("vary", l.Factor)
 			}
 		}
-		if _, err := e.Written(s); err != nil {
+		t, err := e.Written(s)
+		if err != nil {
+			return err
+		}
+		if err := checkNeeds(e, &t); err != nil {
 			return err
 		}
 	}

@@ -38,14 +38,16 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 			return err
 		}
 	}
-	for _, name := range order {
-		for _, metric := range dyno.Metrics {
-			if s := name + "-" + metric.Name; slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == s }) {
-				return dyno.PlanErrorf("%s is no name for a need, as %s is a metric of dyno's (want another name)", name, s).Of("needs", name)
-			}
+	return nil
+}
+
+func checkName(name string) *dyno.PlanError {
+	for _, metric := range dyno.Metrics {
+		if s := name + "-" + metric.Name; slices.ContainsFunc(dyno.Metrics, func(m dyno.Metric) bool { return m.Name == s }) {
+			return dyno.PlanErrorf("%s is no name for a need, as %s is a metric of dyno's (want another name)", name, s).Of("needs", name)
 		}
 	}
-	return nil
+	return wrong(!dyno.IsName(name), "needs "+name, "bad name %q of a need (want letters, digits and _)", name)
 }
 
 // checkWatched checks what a service needs that runs already: processes, and nothing else.
@@ -54,8 +56,8 @@ func checkWatched(needs map[string]dyno.Need) *dyno.PlanError {
 		need := needs[name]
 		at := "needs " + name
 		if err := cmp.Or(
-			wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
-			wrong(need.PID <= 0 || !reflect.DeepEqual(need, dyno.Need{PID: need.PID}), at, "of a service that runs already, a need is a process (want for example needs: {%s: {pid: 1234}}, or --need-pid)", name),
+			checkName(name),
+			wrong(need.PID <= 0 || !reflect.DeepEqual(need, dyno.Need{PID: need.PID}), at, "of a service that runs already, a need is a process (want for example needs: {%s: {pid: 1234}})", name),
 		); err != nil {
 			return err
 		}
@@ -74,8 +76,8 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 	}
 	own := kind == "package" || kind == "command"
 	return cmp.Or(
-		wrong(!dyno.IsName(name), at, "bad name %q of a need (want letters, digits and _)", name),
-		wrong(forms == 0, at, "need %s says not what it is (want one of postgres, redis, nats, mysql, package, command and url)", name),
+		checkName(name),
+		wrong(forms == 0, at, "need %s does not say what it is (want one of postgres, redis, nats, mysql, package, command and url)", name),
 		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, mysql, package, command and url)", name),
 		wrong(!slices.Contains([]string{"", dyno.PerLaunch, dyno.PerBlock, dyno.PerRun}, n.Per), at+" per", "bad per %q (want launch, block or run)", n.Per),
 		wrong(n.PID != 0 && n.URL == "", at+" pid", "pid is for a need with a url, which runs already"),
@@ -85,6 +87,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
 		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis, nats and mysql; need %s is %s", name, kind),
 		wrong(len(n.Fill) > 0 && (server == nil || kind == "nats"), at+" fill", "fill is for postgres, redis and mysql; need %s is %s (consider: reset, a command that runs before each launch)", name, kind),
+		wrong(len(dyno.NeedsIn(n.Fill...)) > 0, at+" fill", "fill runs before other needs are there: it knows its own server alone (want {{.URL}}, {{.Addr}})"),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
 	)
 }

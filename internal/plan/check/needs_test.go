@@ -13,7 +13,7 @@ func TestNeeds(t *testing.T) {
 		{"{db: {postgres: {}}}", "", ""},
 		{"{db: {postgres: }}", "", ""},
 		{"{a: {command: [x, '{{.needs.b.Addr}}']}, b: {command: [y]}}", "vary: {needs.a.delay: [0s, 2ms], needs.b.env.X: [1, 2]}\n", ""},
-		{"{db: {}}", "", "3:9: need db says not what it is"},
+		{"{db: {}}", "", "3:9: need db does not say what it is"},
 		{"{db: {postgres: {}, redis: {}}}", "", "3:9: need db is several things"},
 		{"{d-b: {redis: {}}}", "", "bad name \"d-b\" of a need"},
 		{"{db: {redis: {}, per: hour}}", "", "bad per \"hour\" (want launch, block or run)"},
@@ -28,7 +28,15 @@ func TestNeeds(t *testing.T) {
 		{"{db: {postgres: {}}}", "vary: {needs.dp.delay: [0s, 1ms]}\n", "there is no need dp (did you mean db?)"},
 		{"{db: {postgres: {}}}", "vary: {needs.db.delay: [soon]}\n", "bad duration \"soon\""},
 		{"{db: {postgres: {}}}", "subject: {package: .}\nslice: 1s\nvary: {GOGC: [100, 200]}\n", "slices have no needs yet"},
-		{"{db: {postgres: {}}}", "bench: {}\n", "benchmarks have no needs yet"},
+		{"{db: {postgres: {}}}", "bench: {}\n", ""},
+		{"{db: {}}", "bench: {}\n", "need db does not say what it is"},
+		{"{db: {pid: 7}}", "subject: {url: 'http://127.0.0.1:1'}\n", ""},
+		{"{db: {postgres: {}}}", "subject: {url: 'http://127.0.0.1:1'}\n", "a need is a process (want for example needs: {db: {pid: 1234}})"},
+		{"{rest: {pid: 7}}", "subject: {url: 'http://127.0.0.1:1'}\n", "rest is no name for a need"},
+		{"{db: {postgres: {}, pid: 7}}", "", "pid is for a need with a url"},
+		{"{db: {postgres: {}, fill: [x, '{{.needs.b.URL}}']}}", "", "fill runs before other needs are there"},
+		{"{a: {command: [y], fill: [x]}}", "", "fill is for postgres, redis and mysql"},
+		{"{db: {redis: {}, drop: 0.1%}}", "", ""},
 	} {
 		text := "name: x\n"
 		if !strings.Contains(c.more, "subject:") && !strings.Contains(c.more, "bench:") {

@@ -2,9 +2,12 @@ package flags
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -81,4 +84,23 @@ func setNeed(need *dyno.Need, key, value string) error {
 		value = abs
 	}
 	return plan.SetIn(reflect.ValueOf(need), key, value)
+}
+
+// NeedPIDs reads values of --need-pid, NAME=PID: processes that a watched service needs.
+func NeedPIDs(e *dyno.Experiment, vs []string) error {
+	for _, v := range vs {
+		name, number, _ := strings.Cut(v, "=")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 {
+			return Mistakef("bad --need-pid %q (want for example db=1234)", v)
+		}
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil && runtime.GOOS == "linux" {
+			return Mistakef("--need-pid %s: there is no process %d", v, pid)
+		}
+		if e.Needs == nil {
+			e.Needs = map[string]dyno.Need{}
+		}
+		e.Needs[name] = dyno.Need{PID: pid}
+	}
+	return nil
 }

@@ -67,9 +67,9 @@ func Needs(e *dyno.Experiment) string {
 		case kind == "url":
 			lives = "which ran already"
 		case need.Lives() == dyno.PerBlock:
-			lives = "shared in a block: settings slow each other through it"
+			lives = "shared in a block: settings can slow each other through it"
 		case need.Lives() == dyno.PerRun:
-			lives = "shared by all: settings slow each other through it"
+			lives = "shared by all: settings can slow each other through it"
 		}
 		part := fmt.Sprintf("%s (%s, %s", name, kind, lives)
 		if need.Image != "" {
@@ -79,7 +79,7 @@ func Needs(e *dyno.Experiment) string {
 			part += fmt.Sprintf(", %v away", need.Delay)
 		}
 		if need.Drops() > 0 {
-			part += fmt.Sprintf(", of %v of the messages the connection breaks", need.Drop)
+			part += fmt.Sprintf(", its connection breaks at %v of the messages", need.Drop)
 		}
 		parts = append(parts, part+")")
 	}

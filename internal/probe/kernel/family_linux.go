@@ -16,8 +16,7 @@ type Family struct {
 	first int
 
 	// Of Clock:
-	sum     float64
-	read    map[int]float64 // CPU time of each member
+	known   []int
 	scanned time.Time
 }
 
@@ -55,14 +54,7 @@ func (f *Family) CPU() (sum float64, err error) {
 			}
 			continue // it has just ended
 		}
-		sum += cpu
-		p, err := procfs.NewProc(pid)
-		if err != nil {
-			continue
-		}
-		if st, err := p.Stat(); err == nil {
-			sum += float64(st.CUTime+st.CSTime) / userHZ
-		}
+		sum += cpu + waitedFor(pid)
 	}
 	return sum, nil
 }
@@ -70,31 +62,33 @@ func (f *Family) CPU() (sum float64, err error) {
 // scanEvery is how long Clock takes the members for known: to look for them costs some 50 µs each.
 const scanEvery = time.Second
 
-// Clock is CPU time in seconds for who reads it often: differences say when the family worked. It costs a microsecond or
-// two for each member. What a new member used before it is found is not in it.
-func (f *Family) Clock() (float64, error) {
-	if now := time.Now(); f.read == nil || now.Sub(f.scanned) > scanEvery {
-		found := map[int]float64{}
-		for _, pid := range f.members() {
-			cpu, known := f.read[pid]
-			if !known {
-				cpu, _ = CPU(pid)
-			}
-			found[pid] = cpu
-		}
-		f.read, f.scanned = found, now
+// Clock is CPU for who reads it often, at a microsecond or two for each member: a new one is found within a second, and what
+// the first process waited for counts in ticks of 10 ms.
+func (f *Family) Clock() (sum float64, err error) {
+	if now := time.Now(); now.Sub(f.scanned) > scanEvery {
+		f.known, f.scanned = f.members(), now
 	}
-	for pid, before := range f.read {
+	for _, pid := range f.known {
 		cpu, err := CPU(pid)
-		switch {
-		case err == nil:
-			f.sum += cpu - before
-			f.read[pid] = cpu
-		case pid == f.first:
+		if err != nil && pid == f.first {
 			return 0, err
 		}
+		sum += cpu // 0 of one that has ended
 	}
-	return f.sum, nil
+	return sum + waitedFor(f.first), nil
+}
+
+// waitedFor is the CPU time of children that have ended and were waited for, in seconds.
+func waitedFor(pid int) float64 {
+	p, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0
+	}
+	st, err := p.Stat()
+	if err != nil {
+		return 0
+	}
+	return float64(st.CUTime+st.CSTime) / userHZ
 }
 
 // Resident is the resident memory of all members in bytes. What they may share counts once, as the most that one

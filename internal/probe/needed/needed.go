@@ -48,7 +48,7 @@ func (Needs) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 			w.family = kernel.NewFamily(n.PID)
 		}
 		// Before CPU time is read: asking a server takes some of its own.
-		w.before, w.counting = n.Count(ctx)
+		w.before, w.counting = w.Count(ctx)
 		all = append(all, w)
 	}
 	err = probe.Watch(ctx, t, func(at time.Duration) error {
@@ -115,7 +115,7 @@ func (w *watched) statements(now probe.Count, err error, r *probe.Reading, add f
 		add("connections", max(now.Connections, w.before.Connections))
 	}
 	if err == nil && now.Evicted > w.before.Evicted {
-		err = errors.New("it has more kinds of statements than it keeps, and forgot some (consider: args: [-c, pg_stat_statements.max=50000])")
+		err = fmt.Errorf("it has more kinds of statements than it keeps, and forgot some (consider: args: [%s])", now.KeepMore)
 	}
 	if err == nil && now.Unknown != "" {
 		err = errors.New(now.Unknown)

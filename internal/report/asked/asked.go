@@ -48,7 +48,7 @@ func Section(t *compare.Table, study func(labels []string, cell func(i, row int)
 		return text
 	}
 	return layout.Section{
-		Title: "Who asks whom, and works how long for a request (CPU time, " + sc.Unit + ", for so many statements)",
+		Title: "Who asks whom: CPU time (" + sc.Unit + ") and statements per request",
 		Grids: study(labels, cell),
 	}, true
 }

@@ -219,7 +219,8 @@ func (s *summary) service() {
 		names = []string{"cpu-frac", "cpu-sec/req", "gc-capacity-frac", "stw-total-sec", "heap-peak-B", "rss-peak-B", "throttled-frac"}
 	}
 	for _, v := range s.Values {
-		if _, known := dyno.MetricByName(v.Metric); !known && (s.full || s.Latency == nil) {
+		_, known := dyno.MetricByName(v.Metric)
+		if need, _ := dyno.NeedOf(v.Metric); need != "" || !known && (s.full || s.Latency == nil) {
 			names = append(names, v.Metric)
 		}
 	}

@@ -62,9 +62,12 @@ func Needs(e *dyno.Experiment) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Needs)) {
 		need := e.Needs[name]
 		kind, _ := need.Kind()
+		if kind == "url" && need.URL == "" {
+			kind = fmt.Sprintf("process %d", need.PID)
+		}
 		lives := "for each launch"
 		switch {
-		case kind == "url":
+		case need.URL != "" || need.PID != 0:
 			lives = "which ran already"
 		case need.Lives() == dyno.PerBlock:
 			lives = "shared in a block: settings can slow each other through it"

@@ -126,7 +126,7 @@ func (b *bench) run(ctx context.Context, args ...string) (*summary, string, erro
 	if !strings.Contains(strings.Join(args, " "), "LINES=") {
 		args = append(args, "--vary", "LINES=join")
 	}
-	return b.read(ctx, append([]string{"run", "-f", "dyno.yaml", "-w", "500ms"}, args...)...)
+	return b.read(ctx, append([]string{"run", "-f", "dyno.yaml", "-w", "500ms", "-d", "2s"}, args...)...)
 }
 
 // read runs dyno in the example's directory, and reads its summary and its text.
@@ -307,7 +307,7 @@ func widths(ctx context.Context, b *bench) error {
 			var s *summary
 			var err error
 			if per == "" {
-				s, _, err = b.read(ctx, "run", ".", "--vary", "AA=1,2", "--path", "/example", "-c", "4", "-d", "4s", "-w", "500ms", "--within", b.within, "--", "-addr", "{{.Addr}}")
+				s, _, err = b.read(ctx, "run", ".", "--vary", "AA=1,2", "--path", "/example", "-c", "4", "-d", "2s", "-w", "500ms", "--within", b.within, "--", "-addr", "{{.Addr}}")
 			} else {
 				s, _, err = b.run(ctx, "--need", "db=postgres,seed=schema.sql,seed=data.sql,per="+per, "--vary", "AA=1,2", "--within", b.within)
 			}

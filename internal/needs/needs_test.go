@@ -283,13 +283,48 @@ func TestCopyTree(t *testing.T) {
 	os.MkdirAll(filepath.Join(from, "a/b"), 0o700)
 	os.WriteFile(filepath.Join(from, "a/b/c"), []byte("text"), 0o640)
 	os.Symlink("b/c", filepath.Join(from, "a/link"))
-	if err := copyTree(to, from, nil); err != nil {
-		t.Fatal(err)
+	is := func(when string) {
+		t.Helper()
+		if err := mirror(to, from, nil); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(to, "a/link"))
+		info, _ := os.Stat(filepath.Join(to, "a/b/c"))
+		files, _ := filepath.Glob(filepath.Join(to, "*/*"))
+		if string(text) != "text" || err != nil || info.Mode().Perm() != 0o640 || len(files) != 2 {
+			t.Errorf("%s: %q, %v, mode %v, files %v", when, text, err, info.Mode(), files)
+		}
 	}
-	text, err := os.ReadFile(filepath.Join(to, "a/link"))
-	info, _ := os.Stat(filepath.Join(to, "a/b/c"))
-	if string(text) != "text" || err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("%q, %v, mode %v", text, err, info.Mode())
+	is("new")
+	secret := filepath.Join(t.TempDir(), "secret")
+	os.WriteFile(secret, []byte("mine"), 0o600)
+	for when, change := range map[string]func() error{
+		"as it was":   func() error { return nil },
+		"a new file":  func() error { return os.WriteFile(filepath.Join(to, "a/new"), nil, 0o600) },
+		"other text":  func() error { return os.WriteFile(filepath.Join(to, "a/b/c"), []byte("tEXt"), 0o600) },
+		"other mode":  func() error { return os.Chmod(filepath.Join(to, "a/b/c"), 0o600) },
+		"a file away": func() error { return os.Remove(filepath.Join(to, "a/b/c")) },
+		"all away":    func() error { return os.RemoveAll(filepath.Join(to, "a")) },
+		"a link in the place of a file": func() error {
+			os.Remove(filepath.Join(to, "a/b/c"))
+			return os.Symlink(secret, filepath.Join(to, "a/b/c"))
+		},
+		"a hard link in the place of a file": func() error {
+			os.Remove(filepath.Join(to, "a/b/c"))
+			return os.Link(secret, filepath.Join(to, "a/b/c"))
+		},
+		"a file in the place of a directory": func() error {
+			os.RemoveAll(filepath.Join(to, "a"))
+			return os.WriteFile(filepath.Join(to, "a"), nil, 0o600)
+		},
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		is(when)
+	}
+	if text, _ := os.ReadFile(secret); string(text) != "mine" {
+		t.Errorf("a file elsewhere was overwritten: %q", text)
 	}
 }
 

@@ -61,9 +61,9 @@ func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *serve
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(s.dir, "data")
-	if err := copyTree(data, filepath.Join(seed.dir, "data"), user); err != nil {
-		return nil, fmt.Errorf("copy its seed: %w", err)
+	data, err := keeper.copyOf(s, seed, user)
+	if err != nil {
+		return nil, err
 	}
 	return k.launch(seed.program, data, s, s.need.Postgres.Args)
 }

@@ -49,7 +49,7 @@ func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, 
 			return nil, err
 		}
 		if err := copyDump(s.dir, seed.dir); err != nil {
-			return nil, fmt.Errorf("copy its seed: %w", err)
+			return nil, copyError(err)
 		}
 		if user != nil {
 			if err := os.Chown(filepath.Join(s.dir, dumpFile), int(user.UID), int(user.GID)); err != nil {

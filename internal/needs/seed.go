@@ -2,11 +2,13 @@ package needs
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -18,6 +20,25 @@ type seed struct {
 	dir     string
 	program string
 	home    string // of the subject, where fill runs
+
+	mu     sync.Mutex
+	spares []string // copies that no server has now
+}
+
+// take returns a copy that no server has; "" if there is none.
+func (s *seed) take() (data string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.spares); n > 0 {
+		data, s.spares = s.spares[n-1], s.spares[:n-1]
+	}
+	return data
+}
+
+func (s *seed) give(data string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spares = append(s.spares, data)
 }
 
 // filler is a kind whose seed is a directory.
@@ -95,59 +116,10 @@ func sizeOf(dir string) (bytes int64) {
 	return bytes
 }
 
-// copyTree copies a directory with its modes, and gives all of it to user, if that is not nil. Where the file
-// system has reflinks, the kernel makes them (copy_file_range(2)).
-func copyTree(to, from string, user *guard.User) error {
-	root, err := os.OpenRoot(from) // another user, whose files these are, may put links in their place
-	if err != nil {
-		return err
+func copyError(err error) error {
+	cure := ""
+	if errors.Is(err, syscall.ENOSPC) {
+		cure = " (consider: TMPDIR on a disk with more room)"
 	}
-	defer root.Close()
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case d.IsDir():
-			err = os.Mkdir(target, info.Mode().Perm())
-		case d.Type().IsRegular():
-			var in *os.File
-			if in, err = root.Open(rel); err == nil {
-				err = copyFile(target, in, info.Mode().Perm())
-				in.Close()
-			}
-		case d.Type()&fs.ModeSymlink != 0:
-			var link string
-			if link, err = os.Readlink(path); err == nil {
-				err = os.Symlink(link, target)
-			}
-		default: // a socket or a pipe is of the server that made it
-			return nil
-		}
-		if err == nil && user != nil {
-			err = os.Lchown(target, int(user.UID), int(user.GID))
-		}
-		return err
-	})
-}
-
-func copyFile(to string, in io.Reader, mode fs.FileMode) error {
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return err
-	}
-	return out.Close()
+	return fmt.Errorf("copy its seed: %w%s", err, cure)
 }

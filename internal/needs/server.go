@@ -36,6 +36,7 @@ type server struct {
 
 	program string          // of a MySQL
 	home    string          // of the subject, where fill runs
+	back    func()          // gives its copy of a seed back; nil if it has none
 	secret  string          // its password
 	spaces  map[string]bool // of a shared server that are in use
 }
@@ -69,12 +70,12 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 	s.secret = k.secret
 	job, err := s.kind.job(ctx, k, name, s, user, templateData(addressOf(s.addr), data), dir)
 	if err != nil {
-		os.RemoveAll(s.dir)
+		s.close()
 		return nil, err
 	}
 	job.User, job.Quit = user, s.kind.quit()
 	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: k.guard}); err != nil {
-		os.RemoveAll(s.dir)
+		s.close()
 		return nil, fmt.Errorf("start %s: %w", filepath.Base(job.Path), err)
 	}
 	if err := s.await(ctx); err != nil {
@@ -141,6 +142,10 @@ func (s *server) err(name string) error {
 func (s *server) close() {
 	if s.tree != nil {
 		s.tree.Stop(0)
+	}
+	if s.back != nil {
+		s.back()
+		s.back = nil
 	}
 	if s.dir != "" {
 		os.RemoveAll(s.dir)

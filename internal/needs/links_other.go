@@ -1,0 +1,7 @@
+//go:build !unix
+
+package needs
+
+import "io/fs"
+
+func linked(fs.FileInfo) uint64 { return 1 }

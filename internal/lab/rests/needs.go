@@ -9,6 +9,9 @@ import (
 // subjects.
 const restOfNeeds = pressureLimit
 
+// leastOfNeeds is how many seconds that has to be: a window may meet one short vacuum.
+const leastOfNeeds = 0.05
+
 // ChargeNeeds takes from the CPU time of shared needs what they used in other turns. Of needs that only one trial has, it
 // says how much they took from others.
 func ChargeNeeds(needs []probe.Need, rested map[string]Rested, saw *probe.Reading) {
@@ -26,7 +29,7 @@ func ChargeNeeds(needs []probe.Need, rested map[string]Rested, saw *probe.Readin
 			continue
 		}
 		saw.Values = append(saw.Values, dyno.Value{Metric: n.Name + "-rest-cpu-frac", Value: r.Rate()})
-		if rate := r.Rate(); rate > restOfNeeds {
+		if rate := r.Rate(); rate > restOfNeeds && r.Late > leastOfNeeds {
 			saw.Warnings.AddOf(dyno.WarnNeedRests, n.Name, "%s of this setting used %s of a CPU in the turns of other settings, and took it from them (consider: --alone)", n.Name, percent(rate))
 		}
 	}

@@ -16,8 +16,8 @@ type Family struct {
 	first int
 
 	// Of Clock:
-	known   []int
-	scanned time.Time
+	known, parents []int
+	scanned        time.Time
 }
 
 // NewFamily is the family of a process.
@@ -25,8 +25,15 @@ func NewFamily(pid int) *Family { return &Family{first: pid} }
 
 // members are the living processes, the first of them first: /proc/PID/task/*/children (proc(5)).
 func (f *Family) members() []int {
-	found := []int{f.first}
+	found, _ := f.look()
+	return found
+}
+
+// look also tells which members may wait for children: the first, and those that have some.
+func (f *Family) look() (found, parents []int) {
+	found = []int{f.first}
 	for i := 0; i < len(found); i++ {
+		before := len(found)
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", found[i]))
 		for _, list := range lists {
 			text, _ := os.ReadFile(list) // a thread may have ended
@@ -36,8 +43,11 @@ func (f *Family) members() []int {
 				}
 			}
 		}
+		if i == 0 || len(found) > before {
+			parents = append(parents, found[i])
+		}
 	}
-	return found
+	return found, parents
 }
 
 // userHZ is the unit of times in /proc/PID/stat (sysconf(_SC_CLK_TCK), 100 on all of Linux's platforms that Go has).
@@ -63,10 +73,11 @@ func (f *Family) CPU() (sum float64, err error) {
 const scanEvery = time.Second
 
 // Clock is CPU for who reads it often, at a microsecond or two for each member: a new one is found within a second, and what
-// the first process waited for counts in ticks of 10 ms.
+// parents waited for counts in ticks of 10 ms.
 func (f *Family) Clock() (sum float64, err error) {
 	if now := time.Now(); now.Sub(f.scanned) > scanEvery {
-		f.known, f.scanned = f.members(), now
+		f.known, f.parents = f.look()
+		f.scanned = now
 	}
 	for _, pid := range f.known {
 		cpu, err := CPU(pid)
@@ -75,7 +86,10 @@ func (f *Family) Clock() (sum float64, err error) {
 		}
 		sum += cpu // 0 of one that has ended
 	}
-	return sum + waitedFor(f.first), nil
+	for _, pid := range f.parents {
+		sum += waitedFor(pid)
+	}
+	return sum, nil
 }
 
 // waitedFor is the CPU time of children that have ended and were waited for, in seconds.

@@ -30,6 +30,10 @@ func TestFamily(t *testing.T) {
 	if alone, _ := CPU(cmd.Process.Pid); ended < alone+0.02 {
 		t.Errorf("the family used %.3f s, its first process alone %.3f s", ended, alone)
 	}
+	clock, err := f.Clock()
+	if later, _ := f.CPU(); err != nil || clock < ended-1./userHZ || clock > later+1./userHZ {
+		t.Errorf("the clock says %.3f s, the family used %.3f s before and %.3f s after that (%v)", clock, ended, later, err)
+	}
 	if both := cpu(); both < ended+0.02 {
 		t.Errorf("with a child that lives the family used %.3f s, before %.3f s", both, ended)
 	}

@@ -32,7 +32,8 @@ func addStatements(opt *compare.Options, results []*dyno.Result, base string) {
 	}
 }
 
-// usesOf tells who asks whom, by the addresses that each is given. A need whose address nobody is given is the subject's.
+// usesOf tells who asks whom: the templates of the asking one have the address of the asked one. If no template has the
+// address of a need, the subject is taken for its user.
 func usesOf(e *dyno.Experiment) (uses []compare.Use) {
 	of := map[string][]string{"": e.Subject.Uses()}
 	used := map[string]bool{}

@@ -7,7 +7,7 @@
 //	go run ./needs -only changes       an N+1 query, a missing index: are they found, and named?
 //	go run ./needs -only same          equal settings that write, per launch and per block: is no change reported?
 //	go run ./needs -only pool          a pool of one connection: is it said that requests wait for it?
-//	go run ./needs -only writes        a setting that writes ten times as much: what is said of the other?
+//	go run ./needs -only writes        two equal settings, beside a third that writes ten times as much
 //	go run ./needs -only widths        half-widths without and with a database
 //	go run ./needs -only seeds         seconds to make and to copy seeds of 1, 100 and 1000 MB
 //	go run ./needs -only relay         a delay of 2 ms, and what the relay itself costs

@@ -58,10 +58,10 @@ type besides struct {
 	place    int    // in the order of launches
 	launched func() // lets the next be launched; may be called again
 	turn     *turn.Turn
-	turns    int          // that the window had
-	rested   rests.Rested // of the window
-	counted  bool         // rested is known
-	needs    map[string]rests.Rested
+	turns    int                     // that the window had
+	rested   rests.Rested            // of the window
+	counted  bool                    // rested is known
+	needs    map[string]rests.Rested // of the window, by name
 }
 
 // runBlock runs trials side by side and returns their results in the same order. The error is a

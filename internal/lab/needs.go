@@ -29,7 +29,7 @@ func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) 
 	return opened, written.Close, nil
 }
 
-// watchNeeds takes the needs of a service that runs already, as do they.
+// watchNeeds names the needs of a service that runs already. Their processes run already, too.
 func (r *Running) watchNeeds(t *dyno.Trial) {
 	for name, need := range t.Subject.Needs {
 		r.Target.Needs = append(r.Target.Needs, probe.Need{Name: name, PID: need.PID, Booked: true})

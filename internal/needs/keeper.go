@@ -253,7 +253,7 @@ func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[s
 }
 
 // share gives a use its part of a server that others have, too, and starts the server if it is not there. It ends
-// servers of other blocks that nobody uses.
+// servers of other blocks that have no user left.
 func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data map[string]map[string]string, log io.Writer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

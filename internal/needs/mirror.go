@@ -75,7 +75,7 @@ func (m *mirroring) entry(path string, d fs.DirEntry, err error) error {
 	switch {
 	case d.IsDir():
 		if err = m.to.Mkdir(path, info.Mode().Perm()); errors.Is(err, fs.ErrExist) {
-			err = nil
+			err = m.to.Chmod(path, info.Mode().Perm())
 		}
 	case d.Type().IsRegular():
 		if m.same(path, info) {
@@ -150,7 +150,7 @@ func (k *Keeper) copyOf(s *server, seed *seed, user *guard.User) (data string, e
 	return data, nil
 }
 
-// copyFile copies what is left of a file into a new one.
+// copyFile copies the rest of an open file into a new one, and fails if there is one of that name.
 func copyFile(to string, in io.Reader, mode fs.FileMode) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -158,14 +158,14 @@ func (k mysql) feed(ctx context.Context, s *server, base, space, home string) er
 	}
 	// Statistics for the planner: else the server makes them some seconds later.
 	tables, err := k.client(ctx, s, base, "SELECT CONCAT('`', TABLE_NAME, '`') FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
-	if all := strings.Fields(tables); err == nil && len(all) > 0 {
+	if all := strings.Split(strings.TrimSpace(tables), "\n"); err == nil && all[0] != "" {
 		_, err = k.client(ctx, s, base, "ANALYZE TABLE "+strings.Join(all, ", "))
 	}
 	return err
 }
 
 func (k mysql) drop(s *server, space string) {
-	k.ask(context.Background(), s, "DROP DATABASE IF EXISTS "+space) // what is left goes with the server
+	k.ask(context.Background(), s, "DROP DATABASE IF EXISTS "+space) // if it fails, the database ends with the server
 }
 
 const (
@@ -178,7 +178,7 @@ FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVE
 UNION ALL SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '%s'`
 )
 
-// count: for others' statements the schema has a name of their own.
+// count: the performance schema tells statements of different databases apart, but not executions of prepared ones.
 func (k mysql) count(ctx context.Context, s *server, space string) (c probe.Count, err error) {
 	rows, err := k.ask(ctx, s, fmt.Sprintf(digests, spaceOr(space)))
 	if err != nil {
@@ -235,15 +235,10 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 			return err
 		}
 	}
-	var said strings.Builder
-	ended, err := guard.Run(ctx, guard.Job{Path: argv[0], Args: argv, Dir: seed.dir, Env: os.Environ(), User: user}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
-	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
-	}
-	if ended != guard.StatusOK {
-		return fmt.Errorf("%s: %s\n%s", filepath.Base(argv[0]), ended, tail(said.String(), 2000))
-	}
 	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program}
+	if err := keeper.initialise(ctx, s, user, argv...); err != nil {
+		return err
+	}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}
@@ -258,21 +253,7 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	}
 	defer os.Remove(script)
 	job := k.launch(seed.program, data, s, []string{"--innodb-flush-log-at-trx-commit=0", "--init-file=" + script})
-	job.User = user
-	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
-		return err
-	}
-	defer func() {
-		grace := time.Minute // in which it writes all
-		if err != nil {
-			grace = 0
-		}
-		s.tree.Stop(grace)
-	}()
-	if err := s.await(ctx); err != nil {
-		return err
-	}
-	return k.feed(ctx, s, database, "", seed.home)
+	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, database, "", seed.home) })
 }
 
 // dsn is the address as go-sql-driver/mysql has it.

@@ -278,7 +278,7 @@ func TestRedisReply(t *testing.T) {
 }
 
 // A copy has the files, links and modes of a directory.
-func TestCopyTree(t *testing.T) {
+func TestMirror(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
 	os.MkdirAll(filepath.Join(from, "a/b"), 0o700)
 	os.WriteFile(filepath.Join(from, "a/b/c"), []byte("text"), 0o640)

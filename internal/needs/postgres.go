@@ -106,7 +106,7 @@ func (postgres) open(ctx context.Context, s *server, name string) (string, error
 func (postgres) drop(s *server, space string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	exec1(ctx, s, "DROP DATABASE IF EXISTS "+space+" WITH (FORCE)") // what is left goes with the server
+	exec1(ctx, s, "DROP DATABASE IF EXISTS "+space+" WITH (FORCE)") // if it fails, the database ends with the server
 }
 
 // statements are those of one database since the server was started, and how many connections it has.
@@ -199,7 +199,6 @@ func exec1(ctx context.Context, s *server, sql string) error {
 func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
 	data := filepath.Join(seed.dir, "data")
 	bin := filepath.Dir(seed.program)
-	var said strings.Builder
 	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret}
 	password, err := s.write("password", s.secret, user)
 	if err != nil {
@@ -207,15 +206,8 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	}
 	defer os.Remove(password)
 	initdb := filepath.Join(bin, "initdb")
-	status, err := guard.Run(ctx, guard.Job{
-		Path: initdb, Args: []string{initdb, "-D", data, "-U", superuser, "-A", "password", "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"},
-		Dir: seed.dir, Env: os.Environ(), User: user, Quit: k.quit(), // it runs a server, too
-	}, guard.IO{Stdout: &said, Stderr: &said, Before: keeper.guard})
-	if err != nil {
-		return fmt.Errorf("initdb: %w", err)
-	}
-	if status != guard.StatusOK {
-		return fmt.Errorf("initdb: %s\n%s", status, tail(said.String(), 2000))
+	if err := keeper.initialise(ctx, s, user, initdb, "-D", data, "-U", superuser, "-A", "password", "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
+		return err
 	}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
@@ -224,25 +216,16 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if err != nil {
 		return err
 	}
-	job.User, job.Quit = user, k.quit()
-	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
-		return err
-	}
-	defer func() {
-		grace := time.Minute // in which it writes all
-		if err != nil {
-			grace = 0
-		}
-		s.tree.Stop(grace)
-	}()
-	if err := s.await(ctx); err != nil {
-		return err
-	}
+	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, bin, seed) })
+}
+
+// feed makes the database, and fills it by the seed's files and the command.
+func (k postgres) feed(ctx context.Context, s *server, bin string, seed *seed) error {
 	if err := exec1(ctx, s, "CREATE DATABASE "+database); err != nil {
 		return err
 	}
 	exec1(ctx, s, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // where there is none, nothing is counted
-	for _, file := range need.Postgres.Seed {
+	for _, file := range s.need.Postgres.Seed {
 		psql := filepath.Join(bin, "psql")
 		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", s.without(k.url(s, s.addr, "")), "-f", file}
 		if err := runTool(ctx, argv, map[string]string{"PGPASSWORD": s.secret}, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {

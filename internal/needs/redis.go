@@ -184,23 +184,20 @@ func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Ne
 	if err != nil {
 		return err
 	}
-	job.User = user
-	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: keeper.guard}); err != nil {
-		return err
-	}
-	defer s.tree.Stop(0)
-	if err := s.await(ctx); err != nil {
-		return err
-	}
+	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, seed.home) })
+}
+
+// feed fills a server by the seed's files and the command, and makes the dump.
+func (redis) feed(ctx context.Context, s *server, home string) error {
 	c, err := dialRedis(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := c.feed(need.Redis.Seed); err != nil {
+	if err := c.feed(s.need.Redis.Seed); err != nil {
 		return err
 	}
-	if err := s.filled(ctx, "", seed.home); err != nil {
+	if err := s.filled(ctx, "", home); err != nil {
 		return err
 	}
 	c.SetDeadline(time.Now().Add(time.Minute))

@@ -111,8 +111,9 @@ func (r *relay) late(to, from net.Conn) {
 	broken := false
 	early := time.Duration(0) // how much before it is due a part is woken for, so that half of them go on late, and half early
 	for part := range parts {
-		slept := time.Now().Before(part.due.Add(-early))
-		if broken || !p.Wait(r.ctx, part.due.Add(-early)) {
+		wake := part.due.Add(-early)
+		slept := time.Now().Before(wake)
+		if broken || !p.Wait(r.ctx, wake) {
 			continue // the reader must not wait for room
 		}
 		switch {

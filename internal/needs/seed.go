@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -88,6 +89,40 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir s
 	k.tell("seeded %s: %.0f MB in %.1f s", name, float64(size)/1e6, time.Since(began).Seconds())
 	k.seeds[key] = s
 	return s, nil
+}
+
+// initialise runs a program that makes the data directory of a server.
+func (k *Keeper) initialise(ctx context.Context, s *server, user *guard.User, argv ...string) error {
+	var said strings.Builder
+	status, err := guard.Run(ctx, guard.Job{
+		Path: argv[0], Args: argv, Dir: s.dir, Env: os.Environ(), User: user, Quit: s.kind.quit(), // it may run the server, too
+	}, guard.IO{Stdout: &said, Stderr: &said, Before: k.guard})
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
+	}
+	if status != guard.StatusOK {
+		return fmt.Errorf("%s: %s\n%s", filepath.Base(argv[0]), status, tail(said.String(), 2000))
+	}
+	return nil
+}
+
+// during runs a server while do fills it. If that went well, it lets the server end in its own time, in which it writes all.
+func (k *Keeper) during(ctx context.Context, s *server, job *guard.Job, user *guard.User, do func() error) (err error) {
+	job.User, job.Quit = user, s.kind.quit()
+	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: k.guard}); err != nil {
+		return err
+	}
+	defer func() {
+		grace := time.Minute
+		if err != nil {
+			grace = 0
+		}
+		s.tree.Stop(grace)
+	}()
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	return do()
 }
 
 // filled runs the command that fills a server, or a part of a shared one.

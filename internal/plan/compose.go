@@ -33,9 +33,9 @@ var images = map[string][]string{
 // initFiles is where images of databases look for what a new one has.
 const initFiles = "/docker-entrypoint-initdb.d"
 
-// compose reads needs from a compose file: of the services that are named, or else of all that dyno knows. The images
-// themselves are not run: the programs that are installed serve in their place.
-func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
+// compose adds needs from a compose file: the services that are named, or else all that dyno knows, but for those that needs
+// has already. The images themselves are not run: the programs that are installed serve in their place.
+func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.Need) {
 	file := d.path(d.scalar(n))
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -49,9 +49,11 @@ func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
 	if named == nil {
 		named = slices.Sorted(maps.Keys(all.Services))
 	}
-	needs := map[string]dyno.Need{}
 	for _, name := range named {
 		s, ok := all.Services[name]
+		if _, given := needs[name]; given {
+			continue
+		}
 		if !ok {
 			d.fail(n, "compose: %s has no service %s (want one of %s)", file, name, strings.Join(slices.Sorted(maps.Keys(all.Services)), ", "))
 		}
@@ -64,9 +66,13 @@ func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
 		}
 		args, err := s.args(kind)
 		if err != nil {
-			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%s: {args: [...]}} in this plan)", name, err, kind)
+			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%[3]s: {args: [...]}} in this plan)", name, err, kind)
 		}
-		server := &dyno.Server{Seed: s.seeds(filepath.Dir(file)), Args: args}
+		seeds, err := s.seeds(filepath.Dir(file))
+		if err != nil {
+			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%[3]s: {seed: [...]}, fill: [...]} in this plan)", name, err, kind)
+		}
+		server := &dyno.Server{Seed: seeds, Args: args}
 		need := dyno.Need{Image: s.Image}
 		need.Serve(kind, server)
 		if !dyno.IsName(name) {
@@ -77,7 +83,6 @@ func (d *decoder) compose(n ast.Node, services []string) map[string]dyno.Need {
 	if len(needs) == 0 {
 		d.fail(n, "compose: %s has no service that dyno knows (want an image of postgres, redis, valkey, nats, mysql or mariadb)", file)
 	}
-	return needs
 }
 
 // kindOfImage is the kind of server that an image has, such as postgres of docker.io/library/postgres:16-alpine; "" if dyno
@@ -128,7 +133,7 @@ func (s *composed) args(kind string) (words []string, err error) {
 }
 
 // seeds are the SQL files that a new database would be filled with, in their order there: by their names in the image.
-func (s *composed) seeds(dir string) (files []string) {
+func (s *composed) seeds(dir string) (files []string, err error) {
 	at := map[string]string{} // by name there
 	for _, v := range s.Volumes {
 		from, to := volume(v)
@@ -142,17 +147,20 @@ func (s *composed) seeds(dir string) (files []string) {
 			at[path.Base(to)] = from
 			continue
 		}
-		inside, _ := filepath.Glob(filepath.Join(from, "*.sql"))
+		inside, _ := filepath.Glob(filepath.Join(from, "*"))
 		for _, file := range inside {
 			at[filepath.Base(file)] = file
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(at)) {
-		if strings.HasSuffix(name, ".sql") { // a script would need the image
+		switch {
+		case strings.HasSuffix(name, ".sql"):
 			files = append(files, at[name])
+		case strings.HasSuffix(name, ".sh"), strings.Contains(name, ".sql."): // which an image would run, or unpack
+			return nil, fmt.Errorf("its image would run %s, which dyno cannot", name)
 		}
 	}
-	return files
+	return files, nil
 }
 
 // volume splits a volume in its short form, ./schema.sql:/path:ro, or its long one.

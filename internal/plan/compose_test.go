@@ -17,7 +17,7 @@ const composeFile = `services:
     image: docker.io/library/postgres:16-alpine
     command: postgres -c max_connections=50
     environment: {POSTGRES_PASSWORD: secret}
-    volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", "./run.sh:/docker-entrypoint-initdb.d/run.sh", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
+    volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
   cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
   mail: {image: mailhog/mailhog}
 `
@@ -26,7 +26,7 @@ const composeFile = `services:
 func TestCompose(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{"compose.yaml": composeFile, "init/2.sql": "", "init/1.sql": "", "init/run.sh": "", "more.sql": ""} {
+	for name, text := range map[string]string{"compose.yaml": composeFile, "init/2.sql": "", "init/1.sql": "", "init/notes.txt": "", "more.sql": ""} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -53,6 +53,16 @@ func TestCompose(t *testing.T) {
 	}
 	if e, err = parse("{compose: compose.yaml, services: [cache]}"); err != nil || len(e.Needs) != 1 || !reflect.DeepEqual(e.Needs["cache"].Redis, &dyno.Server{Args: []string{"--maxmemory", "64mb"}}) {
 		t.Errorf("one service: %+v, %v", e, err)
+	}
+	script := "services: {c: {image: postgres, volumes: ['./x.sh:/docker-entrypoint-initdb.d/x.sh']}}"
+	if err := os.WriteFile("script.yaml", []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parse("{compose: script.yaml}"); err == nil || !strings.Contains(err.Error(), "its image would run x.sh, which dyno cannot (consider: c: {postgres:") {
+		t.Errorf("a script: error %v", err)
+	}
+	if _, err := parse("{compose: script.yaml, c: {postgres: {}}}"); err != nil {
+		t.Errorf("with a need of the plan in its place: %v", err)
 	}
 	for command, want := range map[string]string{"sh -c x": `begins with "sh"`, "redis-server --requirepass x": "has --requirepass, which dyno sets itself"} {
 		text := "services: {c: {image: redis, command: " + command + "}}"

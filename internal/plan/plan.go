@@ -84,11 +84,7 @@ func (d *decoder) needs(n ast.Node, needs *map[string]dyno.Need) {
 	})
 	switch {
 	case file != nil:
-		for name, need := range d.compose(file, services) {
-			if _, given := (*needs)[name]; !given { // which is what the plan itself says
-				(*needs)[name] = need
-			}
-		}
+		d.compose(file, services, *needs)
 	case services != nil:
 		d.fail(n, "services are those of a compose file (want compose: compose.yaml beside)")
 	}

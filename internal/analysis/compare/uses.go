@@ -11,8 +11,8 @@ type Node struct {
 	Stem string // what a text draws before it
 }
 
-// Tree puts the subject and what it needs into an order in which a text can draw them, those that somebody uses below
-// their first user. What nobody uses is below the subject, which has it for a purpose that is not told.
+// Tree lists the subject and its needs in the order in which a text draws them: each need once, below the first that uses
+// it.
 func Tree(uses []Use) (nodes []Node) {
 	if len(uses) == 0 {
 		return nil

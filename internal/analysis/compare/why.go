@@ -235,10 +235,6 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		if weight < leastShare {
 			continue
 		}
-		whole := m.Name
-		if l.metric == "cpu-sec/req" && m.Name == "p50-sec" && s.idleCPUs() { // it delays no other request: weigh
-			l.part, whole = true, "mean-sec"
-		}
 		switch {
 		case l.metric == m.Name:
 			c.Offset = len(c.Places) > 0 && weight > surelyMore
@@ -247,7 +243,7 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		}
 		if l.part && weight <= mostShare {
 			c.Share = dyno.Number(min(weight, 1))
-			if lo, hi := t.share(i, l.metric, whole, weight); l.metric != m.Name && lo <= hi {
+			if lo, hi := t.share(i, l.metric, m.Name, weight); l.metric != m.Name && lo <= hi {
 				c.Least, c.Most = dyno.Number(max(0, min(lo, 1))), dyno.Number(min(hi, 1))
 				c.Offset = lo > 1 && l.of == "cpu-sec/req" // of heap, what is more may just not be resident
 			}

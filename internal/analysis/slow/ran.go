@@ -40,6 +40,7 @@ func (s sampled) shares() map[Site]float64 {
 	return out
 }
 
+// upTo divides running over the calls up to which it went. ran is how long a request ran, in seconds.
 func upTo(ts []*Trial, of func(*Trial) *Group, ran float64) map[Site]float64 {
 	out := map[Site]float64{{}: 1}
 	for _, t := range ts {

@@ -53,7 +53,7 @@ type Bencher struct {
 // Open returns a Bencher that works on this machine; b builds the test binaries and stays the caller's. After release no
 // server that benchmarks need is left.
 func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
-	keeper := &needs.Keeper{Build: b.Build, Tell: b.Tell}
+	keeper := &needs.Keeper{Build: b.Build}
 	return &Bencher{
 		Needs: keeper.Environment, Lost: keeper.Ended,
 		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
@@ -75,7 +75,7 @@ type Turns interface {
 
 // A Step is how far a run has come, for Bencher.Watch.
 type Step struct {
-	Phase      string // "build", "survey", "link", "block" or "profile"
+	Phase      string // "build", "needs", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
 	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
 	Done       int    // of them
@@ -184,6 +184,7 @@ func (w *Run) needed(ctx context.Context) error {
 		if len(s.trial.Subject.Needs) == 0 || w.Needs == nil {
 			continue
 		}
+		w.step(Step{Phase: "needs"})
 		var err error
 		if s.env, err = w.Needs(ctx, &s.trial); err != nil {
 			return fmt.Errorf("%s: %w", s.trial.Setting.Label(), err)

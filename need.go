@@ -12,7 +12,7 @@ import (
 
 // A Need is a server that the subject uses: a database, a cache, another service. dyno starts it before the
 // subject, hands its address over, and books what it uses. One of Postgres, Redis, NATS, MySQL,
-// Package, Command and URL is set.
+// Package, Command, URL and Image is set; Image may be beside a kind of server, whose program it then has.
 type Need struct {
 	Postgres *Server  `json:"postgres,omitempty"`
 	Redis    *Server  `json:"redis,omitempty"`
@@ -23,10 +23,16 @@ type Need struct {
 	URL      string   `json:"url,omitempty"`     // of a server that runs already
 	PID      int      `json:"pid,omitempty"`     // of its first process, where that is known; of a watched service this alone says what a need is
 
-	Args         []string          `json:"args,omitempty"`          // of Package; templates, as the subject's
-	Env          map[string]string `json:"env,omitempty"`           // of Package and Command; templates, too
+	Image        string            `json:"image,omitempty"`         // of a container
+	Port         int               `json:"port,omitempty"`          // of Image alone, where it serves; 0 means that its Args or Env have {{.Port}}
+	Mounts       []string          `json:"mounts,omitempty"`        // of Image alone: files and directories that it reads, as FROM:TO
+	OrInstalled  bool              `json:"or_installed,omitempty"`  // without containers, an installed program may stand for Image
+	Args         []string          `json:"args,omitempty"`          // of Package and Image; templates, as the subject's
+	Env          map[string]string `json:"env,omitempty"`           // of Package, Command and Image; templates, too
 	Rev          string            `json:"rev,omitempty"`           // git revision of Package; "" means the working tree
-	Ready        string            `json:"ready,omitempty"`         // of Package and Command: a path such as /healthz; "" means that its port accepts connections
+	Ready        string            `json:"ready,omitempty"`         // of Package, Command and Image: a path such as /healthz; "" and ReadyTCP mean that its port accepts connections
+	ReadyLog     string            `json:"ready_log,omitempty"`     // likewise: a part of a line that it writes when it is ready
+	ReadyCommand []string          `json:"ready_command,omitempty"` // likewise: a command that succeeds when it is ready; templates; of Image a command in the container
 	ReadyTimeout Duration          `json:"ready_timeout,omitempty"` // 0 means DefaultReadyTimeout
 	Fill         []string          `json:"fill,omitempty"`          // command that fills a new server after its seed, run once; templates
 	Reset        []string          `json:"reset,omitempty"`         // command that brings a server back to its first state, run before each launch of the subject; templates
@@ -34,7 +40,6 @@ type Need struct {
 	User         string            `json:"user,omitempty"`          // runs the server where dyno is root; "" means one with few rights
 	Delay        Duration          `json:"delay,omitempty"`         // that a relay adds to each message to it; 0 means no relay, unless it varies
 	Drop         *Fraction         `json:"drop,omitempty"`          // of messages to it at which the relay breaks the connection
-	Image        string            `json:"image,omitempty"`         // of a compose file, which the installed program stands for
 	Relayed      bool              `json:"-"`                       // of a trial: delay or drop varies, so that all settings have the relay
 }
 
@@ -45,6 +50,9 @@ type Server struct {
 	Version string   `json:"version,omitempty"` // the major one, such as 15; "" means the newest that is installed
 }
 
+// ReadyTCP, as Need.Ready, says that a port that accepts connections is enough.
+const ReadyTCP = "tcp"
+
 // How long a need lives.
 const (
 	PerLaunch = "launch" // each launch of the subject has its own
@@ -52,7 +60,7 @@ const (
 	PerRun    = "run"    // one for all
 )
 
-// Kind is "postgres", "redis", "nats", "mysql", "package", "command" or "url", and Server is nil for the last three.
+// Kind is "postgres", "redis", "nats", "mysql", "package", "command", "image" or "url", and Server is nil for the last four.
 func (n *Need) Kind() (kind string, server *Server) {
 	switch {
 	case n.Postgres != nil:
@@ -67,6 +75,8 @@ func (n *Need) Kind() (kind string, server *Server) {
 		return "package", nil
 	case len(n.Command) > 0:
 		return "command", nil
+	case n.Image != "":
+		return "image", nil
 	}
 	return "url", nil // of a watched service perhaps only a PID
 }
@@ -118,7 +128,7 @@ func NeedsIn(texts ...string) (names []string) {
 
 // Uses are the needs whose address this one's own templates have.
 func (n *Need) Uses() []string {
-	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, slices.Sorted(maps.Values(n.Env)))...)
+	return NeedsIn(slices.Concat(n.Command, n.Args, n.Reset, n.ReadyCommand, slices.Sorted(maps.Values(n.Env)))...)
 }
 
 // NeedsInOrder lists the names of needs so that each comes after those that it uses. The error names a need that
@@ -177,7 +187,7 @@ func (s *Subject) CheckUses() *PlanError {
 	return nil
 }
 
-const needKeys = "delay, drop, args, seed, rev, version or env.VARIABLE"
+const needKeys = "delay, drop, args, seed, rev, version, image or env.VARIABLE"
 
 // applyNeed sets what a level needs.NAME.KEY says.
 func (t *Trial) applyNeed(factor, value string) error {
@@ -207,7 +217,9 @@ func (t *Trial) applyNeed(factor, value string) error {
 		var args []string
 		args, err = SplitFlags(value)
 		server.Args = slices.Concat(server.Args, args)
-	case key == "args" && kind == "package":
+	case key == "image" && need.Image != "":
+		need.Image = value
+	case key == "args" && (kind == "package" || kind == "image"):
 		var args []string
 		args, err = SplitFlags(value)
 		need.Args = slices.Concat(need.Args, args)
@@ -225,7 +237,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 		if need.Rev = value; value == "." {
 			need.Rev = ""
 		}
-	case isVariable && IsName(variable) && (kind == "package" || kind == "command"):
+	case isVariable && IsName(variable) && slices.Contains([]string{"package", "command", "image"}, kind):
 		need.Env = with(need.Env, variable, value)
 	default:
 		return fmt.Errorf("a need that is %s %s has no %q to vary (want %s)", article(kind), kind, key, needKeys)
@@ -240,7 +252,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 }
 
 func article(kind string) string {
-	if kind == "url" {
+	if kind == "image" || kind == "url" {
 		return "an"
 	}
 	return "a"

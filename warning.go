@@ -46,6 +46,7 @@ const (
 	WarnLate        WarningKind = "late-end"     // it had to be killed
 	WarnProbe       WarningKind = "probe"        // failed, or missed a part
 	WarnNeedRests   WarningKind = "need-rests"   // a need worked in the turns of other settings
+	WarnNotImage    WarningKind = "not-image"    // an installed program stands for the image of a need
 	WarnProbeCost   WarningKind = "probe-cost"   // it took time from the subject
 	WarnMetric      WarningKind = "metric"       // is left out
 	WarnCoarse      WarningKind = "coarse"       // CPU time in ticks

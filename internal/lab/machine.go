@@ -179,8 +179,9 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 		return nil, errors.Join(err, out.Close())
 	}
 	var data map[string]map[string]string
+	var warned dyno.Warnings
 	if opened != nil {
-		data = opened.Data
+		data, warned = opened.Data, opened.Warnings
 	}
 	starting, cancel := withoutNeeds(ctx, opened)
 	p, err := subject.Start(starting, built, t.Subject, subject.Options{
@@ -209,7 +210,7 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Sum:      built.Sum,
 		Ready:    p.Ready,
-		Warnings: slices.Concat(built.Warnings, p.Warnings),
+		Warnings: slices.Concat(built.Warnings, p.Warnings, warned),
 		Done:     p.Done,
 		Err:      p.Err,
 		Kill:     func() { p.Stop(0) },

@@ -36,6 +36,9 @@ type Keeper struct {
 	seeds  map[string]*seed
 	shared map[string]*shared
 	kept   []*Opened // of Environment
+
+	engine   *engine // of containers; nil if none was wanted yet
+	noEngine error   // why there is none
 }
 
 // A shared server serves the settings of a block, or all of a run.
@@ -153,15 +156,15 @@ func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir s
 	case need.Package != "":
 		_, err := k.Build(ctx, serviceOf(&need, dir))
 		return err
-	case conf == nil:
+	case conf == nil && need.Image == "":
 		return nil
 	}
-	if _, err := kindOf(&need).program(conf.Version); err != nil {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, _, err := k.programOf(ctx, name, &need); err != nil {
 		return err
 	}
 	if need.Postgres != nil || need.MySQL != nil || need.Redis != nil && seeded(&need) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
 		_, err := k.seedOf(ctx, name, &need, dir)
 		return err
 	}
@@ -183,6 +186,8 @@ func serviceOf(need *dyno.Need, dir string) dyno.Subject {
 type Opened struct {
 	Data map[string]map[string]string // for {{.needs.NAME.KEY}}
 	Done <-chan struct{}              // closed when one of them has ended
+
+	Warnings dyno.Warnings
 
 	keeper *Keeper
 	uses   []*use
@@ -218,6 +223,9 @@ func (k *Keeper) Open(ctx context.Context, t *dyno.Trial, log func(need string) 
 			return nil, fmt.Errorf("need %s: %w", name, err)
 		}
 		o.uses = append(o.uses, u)
+		if u.need.Image != "" && u.server.box == nil {
+			o.Warnings.AddOf(dyno.WarnNotImage, name, "need %s is %s that is installed, and not its image %s: %v", name, filepath.Base(u.server.program), u.need.Image, k.noEngine)
+		}
 		o.Data[name] = u.data
 	}
 	o.watch()
@@ -409,7 +417,7 @@ func (o *Opened) Targets() (targets []probe.Need) {
 	for _, u := range o.uses {
 		n := probe.Need{Name: u.name, Booked: u.need.Books()}
 		if u.server.tree != nil {
-			n.PID = u.server.tree.PID
+			n.PID = u.server.pid
 		} else {
 			n.PID = u.need.PID
 		}

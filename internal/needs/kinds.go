@@ -50,6 +50,8 @@ func kindOf(need *dyno.Need) kind {
 		return mysql{}
 	case need.URL != "":
 		return outside{}
+	case need.Image != "":
+		return boxed{}
 	}
 	return service{}
 }
@@ -137,11 +139,49 @@ func (service) job(ctx context.Context, k *Keeper, name string, s *server, _ *gu
 }
 
 func (service) ready(ctx context.Context, s *server) error {
-	if s.need.Ready == "" {
-		return dial(ctx, s.addr)
+	need := s.need
+	if need.ReadyLog != "" && !s.sought.seen() {
+		return fmt.Errorf("it has not written %q", need.ReadyLog)
 	}
-	_, err := get(ctx, "http://"+s.addr+s.need.Ready)
-	return err
+	if len(need.ReadyCommand) > 0 {
+		if err := s.check(ctx); err != nil {
+			return err
+		}
+	}
+	if strings.HasPrefix(need.Ready, "/") {
+		_, err := get(ctx, "http://"+s.addr+need.Ready)
+		return err
+	}
+	return s.listens(ctx)
+}
+
+// A boxed service is an image that dyno does not know.
+type boxed struct{ service }
+
+func (boxed) job(_ context.Context, _ *Keeper, _ string, s *server, _ *guard.User, data map[string]any, dir string) (*guard.Job, error) {
+	need := s.need
+	inside := data["Port"].(string)
+	if need.Port != 0 {
+		s.box.publish = fmt.Sprintf("%s:%d", s.addr, need.Port)
+		data["Port"] = strconv.Itoa(need.Port)
+		data["Addr"] = "0.0.0.0:" + strconv.Itoa(need.Port)
+	}
+	args, err := expand(need.Args, data)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range need.Env {
+		value, err := subject.Execute(value, data)
+		if err != nil {
+			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", key, err)}
+		}
+		s.box.env = append(s.box.env, key+"="+value)
+	}
+	if need.Port == 0 {
+		s.box.env = append(s.box.env, "PORT="+inside)
+	}
+	s.box.own, s.box.mounts = true, need.Mounts
+	return &guard.Job{Args: append([]string{need.Image}, args...), Dir: s.dir}, nil
 }
 
 // outside is a server that runs already.
@@ -204,10 +244,8 @@ func (nats) program(version string) (string, error) {
 func (nats) users() []string { return []string{"nats", "nobody"} }
 
 func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
-	path, err := k.program(s.need.NATS.Version)
-	if err != nil {
-		return nil, err
-	}
+	path := s.program
+	var err error
 	if s.also, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return nil, err
 	}

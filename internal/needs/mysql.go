@@ -60,7 +60,6 @@ func (k mysql) job(ctx context.Context, keeper *Keeper, name string, s *server, 
 	if err != nil {
 		return nil, err
 	}
-	s.program, s.home = seed.program, dir
 	data, err := keeper.copyOf(s, seed, user)
 	if err != nil {
 		return nil, err
@@ -93,7 +92,8 @@ func (mysql) client(ctx context.Context, s *server, base, sql string) (string, e
 		argv = append(argv, base)
 	}
 	var out, said strings.Builder
-	status, err := subject.RunTool(ctx, argv, map[string]string{"MYSQL_PWD": s.secret}, s.dir, &out, &said)
+	env := map[string]string{"MYSQL_PWD": s.secret}
+	status, err := subject.RunTool(ctx, s.tool(argv, env), env, s.dir, &out, &said)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
@@ -224,9 +224,11 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	}
 	argv := []string{seed.program, "--no-defaults", "--initialize-insecure", "--datadir=" + data}
 	if isMariaDB(seed.program) {
-		install, err := find("mariadb-install-db", "apt install mariadb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
-		if err != nil {
-			return err
+		install := "mariadb-install-db"
+		if seed.engine == nil {
+			if install, err = find(install, "apt install mariadb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err != nil {
+				return err
+			}
 		}
 		argv = []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
 	}
@@ -235,7 +237,7 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 			return err
 		}
 	}
-	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program, engine: seed.engine}
 	if err := keeper.initialise(ctx, s, user, argv...); err != nil {
 		return err
 	}

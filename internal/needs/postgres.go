@@ -72,10 +72,21 @@ func (k postgres) job(ctx context.Context, keeper *Keeper, name string, s *serve
 func (postgres) launch(program, data string, s *server, args []string) (*guard.Job, error) {
 	at := addressOf(s.addr)
 	argv := []string{program, "-D", data, "-h", at["Host"], "-p", at["Port"], "-k", ""}
-	if lib := filepath.Join(filepath.Dir(program), "../lib/pg_stat_statements.so"); isFile(lib) {
-		argv = append(argv, "-c", "shared_preload_libraries=pg_stat_statements")
+	if s.engine != nil || isFile(filepath.Join(filepath.Dir(program), "../lib/pg_stat_statements.so")) { // images of Postgres have it
+		argv = append(argv, "-c", "shared_preload_libraries="+strings.Join(append(preloads(data), "pg_stat_statements"), ","))
 	}
 	return &guard.Job{Path: program, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}, nil
+}
+
+var preloadLine = regexp.MustCompile(`(?m)^\s*shared_preload_libraries\s*=\s*'([^']*)'`)
+
+// preloads are the libraries that a data directory's own configuration has, as TimescaleDB's images need one.
+func preloads(data string) (names []string) {
+	text, _ := os.ReadFile(filepath.Join(data, "postgresql.conf"))
+	if m := preloadLine.FindSubmatch(text); m != nil {
+		names = strings.FieldsFunc(string(m[1]), func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	return names
 }
 
 func isFile(path string) bool {
@@ -199,7 +210,7 @@ func exec1(ctx context.Context, s *server, sql string) error {
 func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
 	data := filepath.Join(seed.dir, "data")
 	bin := filepath.Dir(seed.program)
-	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program, engine: seed.engine}
 	password, err := s.write("password", s.secret, user)
 	if err != nil {
 		return err
@@ -225,10 +236,11 @@ func (k postgres) feed(ctx context.Context, s *server, bin string, seed *seed) e
 		return err
 	}
 	exec1(ctx, s, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // where there is none, nothing is counted
+	password := map[string]string{"PGPASSWORD": s.secret}
 	for _, file := range s.need.Postgres.Seed {
 		psql := filepath.Join(bin, "psql")
 		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", s.without(k.url(s, s.addr, "")), "-f", file}
-		if err := runTool(ctx, argv, map[string]string{"PGPASSWORD": s.secret}, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
+		if err := runTool(ctx, s.tool(argv, password), password, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
 			return err
 		}
 	}
@@ -236,7 +248,8 @@ func (k postgres) feed(ctx context.Context, s *server, bin string, seed *seed) e
 		return err
 	}
 	// Statistics for the planner, and no vacuum later for what the seed wrote.
-	return runTool(ctx, []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", s.without(k.url(s, s.addr, "")), "-c", "VACUUM ANALYZE"}, map[string]string{"PGPASSWORD": s.secret}, seed.dir, "vacuum of the seed")
+	vacuum := []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", s.without(k.url(s, s.addr, "")), "-c", "VACUUM ANALYZE"}
+	return runTool(ctx, s.tool(vacuum, password), password, seed.dir, "vacuum of the seed")
 }
 
 // without is a URL without the password, which all users of the machine would see among the arguments of a process.

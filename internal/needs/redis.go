@@ -42,7 +42,6 @@ func (redis) program(version string) (string, error) {
 func (redis) users() []string { return []string{"redis", "valkey", "nobody"} }
 
 func (k redis) job(ctx context.Context, keeper *Keeper, name string, s *server, user *guard.User, _ map[string]any, dir string) (*guard.Job, error) {
-	s.home = dir
 	if seeded(s.need) {
 		seed, err := keeper.seedOf(ctx, name, s.need, dir)
 		if err != nil {
@@ -74,11 +73,8 @@ func copyDump(to, from string) error {
 	return copyFile(filepath.Join(to, dumpFile), in, 0o600)
 }
 
-func (k redis) launch(s *server, user *guard.User, args []string) (*guard.Job, error) {
-	path, err := k.program("")
-	if err != nil {
-		return nil, err
-	}
+func (redis) launch(s *server, user *guard.User, args []string) (*guard.Job, error) {
+	path := s.program
 	at := addressOf(s.addr)
 	conf, err := s.write("redis.conf", "requirepass "+s.secret+"\n", user)
 	if err != nil {
@@ -176,7 +172,7 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 
 // fill makes the dump of a seed.
 func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
-	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret}
+	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program, engine: seed.engine}
 	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
 		return err
 	}

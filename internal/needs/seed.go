@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,7 +21,8 @@ import (
 type seed struct {
 	dir     string
 	program string
-	home    string // of the subject, where fill runs
+	engine  *engine // nil: the program is installed
+	home    string  // of the subject, where fill runs
 
 	mu     sync.Mutex
 	spares []string // copies that no server has now
@@ -52,11 +54,11 @@ type filler interface {
 func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir string) (*seed, error) {
 	kind := kindOf(need).(filler)
 	_, conf := need.Kind()
-	program, err := kind.program(conf.Version)
+	program, engine, err := k.programOf(ctx, name, need)
 	if err != nil {
 		return nil, err
 	}
-	parts := []string{program}
+	parts := []string{program, need.Image, strconv.FormatBool(engine != nil)}
 	for _, file := range conf.Seed {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -75,7 +77,7 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir s
 	if err != nil {
 		return nil, err
 	}
-	s := &seed{program: program, home: dir}
+	s := &seed{program: program, engine: engine, home: dir}
 	if s.dir, err = k.newDir("seed", user); err != nil {
 		return nil, err
 	}
@@ -94,9 +96,11 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir s
 // initialise runs a program that makes the data directory of a server.
 func (k *Keeper) initialise(ctx context.Context, s *server, user *guard.User, argv ...string) error {
 	var said strings.Builder
-	status, err := guard.Run(ctx, guard.Job{
-		Path: argv[0], Args: argv, Dir: s.dir, Env: os.Environ(), User: user, Quit: s.kind.quit(), // it may run the server, too
-	}, guard.IO{Stdout: &said, Stderr: &said, Before: k.guard})
+	job := guard.Job{Path: argv[0], Args: argv, Dir: s.dir, Env: os.Environ(), User: user, Quit: s.kind.quit()} // it may run the server, too
+	if s.engine != nil {
+		k.newBox(s.engine, "seed", s.need).contain(&job, user)
+	}
+	status, err := guard.Run(ctx, job, guard.IO{Stdout: &said, Stderr: &said, Before: k.guard})
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(argv[0]), err)
 	}
@@ -109,6 +113,12 @@ func (k *Keeper) initialise(ctx context.Context, s *server, user *guard.User, ar
 // during runs a server while do fills it. If that went well, it lets the server end in its own time, in which it writes all.
 func (k *Keeper) during(ctx context.Context, s *server, job *guard.Job, user *guard.User, do func() error) (err error) {
 	job.User, job.Quit = user, s.kind.quit()
+	if s.engine != nil {
+		_, conf := s.need.Kind()
+		s.box = k.newBox(s.engine, "seed", s.need)
+		s.box.mounts = conf.Seed
+		s.box.contain(job, user)
+	}
 	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: k.guard}); err != nil {
 		return err
 	}

@@ -34,7 +34,11 @@ type server struct {
 	dir   string      // of its own; "" if it has none
 	lines *lastlines.Lines
 
-	program string          // of a MySQL
+	program string          // "" if its image knows it
+	engine  *engine         // nil: the program is installed
+	box     *box            // its container; nil without an engine
+	pid     int             // of its first process
+	sought  *sought         // nil without ready_log
 	home    string          // of the subject, where fill runs
 	back    func()          // gives its copy of a seed back; nil if it has none
 	secret  string          // its password
@@ -50,7 +54,7 @@ func (k *Keeper) start(ctx context.Context, name string, need *dyno.Need, dir st
 
 // startHeld is start for who holds mu: servers start one after the other, as subjects do.
 func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
-	s := &server{kind: kindOf(need), need: need, lines: lastlines.New(log)}
+	s := &server{kind: kindOf(need), need: need, lines: lastlines.New(log), home: dir}
 	if need.URL != "" {
 		u, err := hostOf(need.URL)
 		s.addr = u
@@ -68,19 +72,39 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 		return nil, err
 	}
 	s.secret = k.secret
+	if s.program, s.engine, err = k.programOf(ctx, name, need); err != nil {
+		s.close()
+		return nil, err
+	}
+	if s.engine != nil {
+		s.box = k.newBox(s.engine, name, need)
+	}
+	if need.ReadyLog != "" {
+		s.sought = newSought(need.ReadyLog, s.lines)
+	}
 	job, err := s.kind.job(ctx, k, name, s, user, templateData(addressOf(s.addr), data), dir)
 	if err != nil {
 		s.close()
 		return nil, err
 	}
 	job.User, job.Quit = user, s.kind.quit()
-	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: k.guard}); err != nil {
+	if s.box != nil {
+		s.box.contain(job, user)
+	}
+	out := io.Writer(s.lines)
+	if s.sought != nil {
+		out = s.sought
+	}
+	if s.tree, err = guard.Start(*job, guard.IO{Stdout: out, Stderr: out, Before: k.guard}); err != nil {
 		s.close()
 		return nil, fmt.Errorf("start %s: %w", filepath.Base(job.Path), err)
 	}
 	if err := s.await(ctx); err != nil {
 		s.close()
 		return nil, err
+	}
+	if s.pid = s.tree.PID; s.box != nil {
+		s.pid = s.box.pid(ctx)
 	}
 	return s, nil
 }
@@ -90,10 +114,14 @@ func (s *server) await(ctx context.Context) error {
 	limit := s.need.ReadyTimeout.Or(dyno.DefaultReadyTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
 	defer cancel()
+	var why error
 	for began := time.Now(); ; {
 		err := s.kind.ready(ctx, s)
 		if err == nil {
 			return nil
+		}
+		if why == nil || ctx.Err() == nil { // else it may say no more than that the time is over
+			why = err
 		}
 		select {
 		case <-s.tree.Done:
@@ -102,7 +130,7 @@ func (s *server) await(ctx context.Context) error {
 			if context.Cause(ctx) != errLate {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("it is not ready after %v: %w (consider: a longer ready_timeout)%s", limit, err, s.said())
+			return fmt.Errorf("it is not ready after %v: %w (consider: a longer ready_timeout)%s", limit, why, s.said())
 		case <-time.After(min(max(time.Since(began)/20, time.Millisecond), 50*time.Millisecond)):
 		}
 	}

@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -17,9 +19,14 @@ import (
 
 // A composed service is what dyno reads of a service in a compose file: https://github.com/compose-spec/compose-spec.
 type composed struct {
-	Image   string
-	Command any
-	Volumes []any
+	Image       string
+	Command     any
+	Entrypoint  any
+	Environment any
+	Ports       []any
+	Expose      []any
+	Volumes     []any
+	Healthcheck struct{ Test any }
 }
 
 // images are the names of images that servers of a kind have, without registry and tag.
@@ -34,7 +41,7 @@ var images = map[string][]string{
 const initFiles = "/docker-entrypoint-initdb.d"
 
 // compose adds needs from a compose file: the services that are named, or else all that dyno knows, but for those that needs
-// has already. The images themselves are not run: the programs that are installed serve in their place.
+// has already. Their images run in containers, or, where there are none, the programs that are installed.
 func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.Need) {
 	file := d.path(d.scalar(n))
 	text, err := os.ReadFile(file)
@@ -58,25 +65,21 @@ func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.N
 			d.fail(n, "compose: %s has no service %s (want one of %s)", file, name, strings.Join(slices.Sorted(maps.Keys(all.Services)), ", "))
 		}
 		kind := kindOfImage(s.Image)
-		if kind == "" {
-			if services != nil {
-				d.fail(n, "compose: dyno has no server for service %s, image %q (want an image of postgres, redis, valkey, nats, mysql or mariadb; consider: %[1]s: {command: [PROGRAM, ARG]})", name, s.Image)
-			}
+		if kind == "" && services == nil {
 			continue
 		}
-		args, err := s.args(kind)
-		if err != nil {
-			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%[3]s: {args: [...]}} in this plan)", name, err, kind)
-		}
-		seeds, err := s.seeds(filepath.Dir(file))
-		if err != nil {
-			d.fail(n, "compose: service %s: %v (consider: %[1]s: {%[3]s: {seed: [...]}, fill: [...]} in this plan)", name, err, kind)
-		}
-		server := &dyno.Server{Seed: seeds, Args: args}
-		need := dyno.Need{Image: s.Image}
-		need.Serve(kind, server)
 		if !dyno.IsName(name) {
 			d.fail(n, "compose: %q is no name for a need (want letters, digits and _; consider: services: [...] without it)", name)
+		}
+		need := dyno.Need{Image: s.Image, OrInstalled: kind != ""}
+		var err error
+		if kind == "" {
+			err = s.unknown(&need, filepath.Dir(file))
+		} else {
+			err = s.known(&need, kind, filepath.Dir(file))
+		}
+		if err != nil {
+			d.fail(n, "compose: service %s: %v (consider: %[1]s: {...} in this plan)", name, err)
 		}
 		needs[name] = need
 	}
@@ -106,9 +109,58 @@ var programs = map[string][]string{
 // dynosOwn are options that dyno itself sets.
 var dynosOwn = []string{"--requirepass", "--port", "--bind", "--dir", "--datadir", "--socket", "--daemonize", "-p", "-h", "-D", "-a", "-m"}
 
-// args are the arguments of the command, without the program's name.
-func (s *composed) args(kind string) (words []string, err error) {
-	switch c := s.Command.(type) {
+// known fills a need that is a server of a kind. dyno has accounts and a data directory of its own there.
+func (s *composed) known(need *dyno.Need, kind, dir string) error {
+	args, err := s.args(kind)
+	if err != nil {
+		return err
+	}
+	seeds, err := s.seeds(dir)
+	need.Serve(kind, &dyno.Server{Seed: seeds, Args: args})
+	return err
+}
+
+// unknown fills a need that only its image knows. What it has in volumes is new for each launch, and what it has of this
+// machine it can only read: so no setting finds what another one left.
+func (s *composed) unknown(need *dyno.Need, dir string) (err error) {
+	if s.Image == "" {
+		return errors.New("it has no image")
+	}
+	if s.Entrypoint != nil {
+		return errors.New("it has an entrypoint, which dyno does not know")
+	}
+	if need.Args, err = words(s.Command); err != nil {
+		return err
+	}
+	for i, word := range need.Args { // it is a text, and no template
+		need.Args[i] = literal(word)
+	}
+	need.Env = s.env()
+	for _, ports := range [][]any{s.Ports, s.Expose} {
+		if need.Port == 0 && len(ports) > 0 {
+			need.Port = inside(ports[0])
+		}
+	}
+	if need.Port == 0 {
+		return errors.New("it has no ports, and no expose")
+	}
+	for _, v := range s.Volumes {
+		from, to := volume(v)
+		if !strings.ContainsAny(from, "/.~") { // a volume with a name
+			continue
+		}
+		if !filepath.IsAbs(from) {
+			from = filepath.Join(dir, from)
+		}
+		need.Mounts = append(need.Mounts, from+":"+to)
+	}
+	need.ReadyCommand, err = s.health()
+	return err
+}
+
+// words is a command in its two forms.
+func words(command any) (words []string, err error) {
+	switch c := command.(type) {
 	case string:
 		if words, err = dyno.SplitFlags(c); err != nil {
 			return nil, fmt.Errorf("command %q: %w", c, err)
@@ -117,6 +169,79 @@ func (s *composed) args(kind string) (words []string, err error) {
 		for _, word := range c {
 			words = append(words, fmt.Sprint(word))
 		}
+	}
+	return words, nil
+}
+
+// literal is a template that stands for a text.
+func literal(text string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	return fmt.Sprintf("{{%q}}", text)
+}
+
+// env is the environment, in its two forms.
+func (s *composed) env() map[string]string {
+	env := map[string]string{}
+	switch e := s.Environment.(type) {
+	case map[string]any:
+		for key, value := range e {
+			if value != nil {
+				env[key] = literal(fmt.Sprint(value))
+			}
+		}
+	case []any:
+		for _, line := range e {
+			if key, value, ok := strings.Cut(fmt.Sprint(line), "="); ok {
+				env[key] = literal(value)
+			}
+		}
+	}
+	if len(env) == 0 {
+		return nil
+	}
+	return env
+}
+
+// inside is the port in the container of an element of ports or expose: 8080, "127.0.0.1:80:8080/tcp", {target: 8080}; 0 if
+// there is none.
+func inside(v any) int {
+	if long, ok := v.(map[string]any); ok {
+		v = long["target"]
+	}
+	text, _, _ := strings.Cut(fmt.Sprint(v), "/")
+	n, _ := strconv.Atoi(text[strings.LastIndex(text, ":")+1:])
+	return n
+}
+
+// health is the command of a health check; nil if there is none.
+func (s *composed) health() ([]string, error) {
+	if text, ok := s.Healthcheck.Test.(string); ok {
+		return []string{"sh", "-c", literal(text)}, nil
+	}
+	test, err := words(s.Healthcheck.Test)
+	if err != nil || len(test) == 0 || test[0] == "NONE" {
+		return nil, err
+	}
+	how := test[0]
+	for i, word := range test {
+		test[i] = literal(word)
+	}
+	switch how {
+	case "CMD":
+		return test[1:], nil
+	case "CMD-SHELL":
+		return append([]string{"sh", "-c"}, test[1:]...), nil
+	}
+	return nil, fmt.Errorf("bad healthcheck %q (want CMD or CMD-SHELL first)", how)
+}
+
+// args are the arguments of the command, without the program's name.
+func (s *composed) args(kind string) ([]string, error) {
+	words, err := words(s.Command)
+	if err != nil {
+		return nil, err
 	}
 	if len(words) > 0 && slices.Contains(programs[kind], path.Base(words[0])) {
 		words = words[1:]
@@ -157,7 +282,7 @@ func (s *composed) seeds(dir string) (files []string, err error) {
 		case strings.HasSuffix(name, ".sql"):
 			files = append(files, at[name])
 		case strings.HasSuffix(name, ".sh"), strings.Contains(name, ".sql."): // which an image would run, or unpack
-			return nil, fmt.Errorf("its image would run %s, which dyno cannot", name)
+			return nil, fmt.Errorf("its image would run %s, which dyno does not", name)
 		}
 	}
 	return files, nil

@@ -19,7 +19,8 @@ const composeFile = `services:
     environment: {POSTGRES_PASSWORD: secret}
     volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
   cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
-  mail: {image: mailhog/mailhog}
+  mail: {image: mailhog/mailhog, command: "-d '{{x}}'", environment: [A=1, B], ports: ["8026:8025/tcp"], volumes: ["./init:/i", "data:/d"], healthcheck: {test: [CMD-SHELL, "nc -z localhost 8025"]}}
+  stub: {image: stub, entrypoint: [x]}
 `
 
 // Services of a compose file become needs, by their images; what the plan says itself comes first.
@@ -46,7 +47,7 @@ func TestCompose(t *testing.T) {
 		seeds = append(seeds, filepath.Join(dir, file))
 	}
 	if want := map[string]dyno.Need{
-		"db":    {Postgres: &dyno.Server{Seed: seeds, Args: []string{"-c", "max_connections=50"}}, Image: "docker.io/library/postgres:16-alpine"},
+		"db":    {Postgres: &dyno.Server{Seed: seeds, Args: []string{"-c", "max_connections=50"}}, Image: "docker.io/library/postgres:16-alpine", OrInstalled: true},
 		"cache": {NATS: &dyno.Server{}},
 	}; !reflect.DeepEqual(e.Needs, want) {
 		t.Errorf("needs %+v, want %+v", e.Needs, want)
@@ -54,11 +55,18 @@ func TestCompose(t *testing.T) {
 	if e, err = parse("{compose: compose.yaml, services: [cache]}"); err != nil || len(e.Needs) != 1 || !reflect.DeepEqual(e.Needs["cache"].Redis, &dyno.Server{Args: []string{"--maxmemory", "64mb"}}) {
 		t.Errorf("one service: %+v, %v", e, err)
 	}
+	mail := dyno.Need{
+		Image: "mailhog/mailhog", Port: 8025, Args: []string{"-d", `{{"{{x}}"}}`}, Env: map[string]string{"A": "1"},
+		Mounts: []string{filepath.Join(dir, "init") + ":/i"}, ReadyCommand: []string{"sh", "-c", "nc -z localhost 8025"},
+	}
+	if e, err = parse("{compose: compose.yaml, services: [mail]}"); err != nil || !reflect.DeepEqual(e.Needs["mail"], mail) {
+		t.Errorf("a service that dyno does not know: %+v, %v; want %+v", e.Needs["mail"], err, mail)
+	}
 	script := "services: {c: {image: postgres, volumes: ['./x.sh:/docker-entrypoint-initdb.d/x.sh']}}"
 	if err := os.WriteFile("script.yaml", []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parse("{compose: script.yaml}"); err == nil || !strings.Contains(err.Error(), "its image would run x.sh, which dyno cannot (consider: c: {postgres:") {
+	if _, err := parse("{compose: script.yaml}"); err == nil || !strings.Contains(err.Error(), "its image would run x.sh, which dyno does not (consider: c: {") {
 		t.Errorf("a script: error %v", err)
 	}
 	if _, err := parse("{compose: script.yaml, c: {postgres: {}}}"); err != nil {
@@ -74,8 +82,8 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	for needs, want := range map[string]string{
-		"{compose: compose.yaml, services: [mail]}": `dyno has no server for service mail, image "mailhog/mailhog"`,
-		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, mail)",
+		"{compose: compose.yaml, services: [stub]}": "service stub: it has an entrypoint",
+		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, mail, stub)",
 		"{compose: none.yaml}":                      "no such file",
 		"{services: [db]}":                          "want compose: compose.yaml",
 	} {

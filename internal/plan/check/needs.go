@@ -69,22 +69,28 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 	at := "needs " + name
 	kind, server := n.Kind()
 	forms := 0
-	for _, given := range []bool{n.Postgres != nil, n.Redis != nil, n.NATS != nil, n.MySQL != nil, n.Package != "", len(n.Command) > 0, n.URL != ""} {
+	for _, given := range []bool{n.Postgres != nil, n.Redis != nil, n.NATS != nil, n.MySQL != nil, n.Package != "", len(n.Command) > 0, n.URL != "", server == nil && n.Image != ""} {
 		if given {
 			forms++
 		}
 	}
-	own := kind == "package" || kind == "command"
+	own := slices.Contains([]string{"package", "command", "image"}, kind)
 	return cmp.Or(
 		checkName(name),
-		wrong(forms == 0, at, "need %s does not say what it is (want one of postgres, redis, nats, mysql, package, command and url)", name),
-		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, mysql, package, command and url)", name),
+		wrong(forms == 0, at, "need %s does not say what it is (want one of postgres, redis, nats, mysql, package, command, image and url)", name),
+		wrong(forms > 1, at, "need %s is several things (want one of postgres, redis, nats, mysql, package, command, image and url)", name),
 		wrong(!slices.Contains([]string{"", dyno.PerLaunch, dyno.PerBlock, dyno.PerRun}, n.Per), at+" per", "bad per %q (want launch, block or run)", n.Per),
 		wrong(n.PID != 0 && n.URL == "", at+" pid", "pid is for a need with a url, which runs already"),
 		wrong(n.Per != "" && kind == "url", at+" per", "need %s runs already, and dyno does not start it again (want no per)", name),
-		wrong(!own && (len(n.Env) > 0 || n.Ready != ""), at, "env and ready are for a package or a command; need %s is %s", name, kind),
-		wrong(n.Ready != "" && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz)", n.Ready),
-		wrong(kind != "package" && (len(n.Args) > 0 || n.Rev != ""), at, "args and rev are for a package; need %s is %s (consider: args in %[2]s)", name, kind),
+		wrong(!own && (len(n.Env) > 0 || n.Ready != "" || n.ReadyLog != "" || n.ReadyCommand != nil), at, "env and ready are for a package, a command or an image; need %s is %s", name, kind),
+		wrong(n.Ready != "" && n.Ready != dyno.ReadyTCP && !strings.HasPrefix(n.Ready, "/"), at+" ready", "ready: %q is not a URL path (want for example /healthz, or tcp)", n.Ready),
+		wrong(kind != "package" && n.Rev != "", at+" rev", "rev is for a package; need %s is %s", name, kind),
+		wrong(kind != "package" && kind != "image" && len(n.Args) > 0, at+" args", "args are for a package or an image; need %s is %s (consider: args in %[2]s)", name, kind),
+		wrong(kind != "image" && (n.Port != 0 || n.Mounts != nil), at, "port and mounts are for an image that dyno does not know; need %s is %s", name, kind),
+		wrong(n.Port < 0 || n.Port > 65535, at+" port", "bad port %d", n.Port),
+		wrong(n.OrInstalled && (n.Image == "" || server == nil), at+" or_installed", "or_installed is for an image of postgres, redis, nats or mysql"),
+		wrong(n.Image != "" && server == nil && kind != "image", at+" image", "image is for a server, or alone; need %s is %s", name, kind),
+		wrong(n.Image != "" && server != nil && server.Version != "", at+" version", "an image has its version in its name (want one of version and image)"),
 		wrong(server == nil && n.User != "", at+" user", "user is for postgres, redis, nats and mysql; need %s is %s", name, kind),
 		wrong(len(n.Fill) > 0 && (server == nil || kind == "nats"), at+" fill", "fill is for postgres, redis and mysql; need %s is %s (consider: reset, a command that runs before each launch)", name, kind),
 		wrong(len(dyno.NeedsIn(n.Fill...)) > 0, at+" fill", "fill runs before other needs are there: it knows its own server alone (want {{.URL}}, {{.Addr}})"),

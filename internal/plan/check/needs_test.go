@@ -19,7 +19,7 @@ func TestNeeds(t *testing.T) {
 		{"{db: {redis: {}, per: hour}}", "", "bad per \"hour\" (want launch, block or run)"},
 		{"{db: {redis: {}, per: run, url: 'redis://x'}}", "", "need db is several things"},
 		{"{bus: {nats: {seed: x.txt}}}", "", "a NATS server has no seed"},
-		{"{db: {redis: {}, ready: /}}", "", "env and ready are for a package or a command"},
+		{"{db: {redis: {}, ready: /}}", "", "env and ready are for a package, a command or an image"},
 		{"{db: {postgress: {}}}", "", "did you mean postgres?"},
 		{"{a: {command: [x, '{{.needs.b.Addr}}']}, b: {command: [y, '{{.needs.a.Addr}}']}}", "", "needs wait for each other: a → b → a"},
 		{"{a: {command: [x, '{{.needs.aa.Addr}}']}}", "", "need a uses {{.needs.aa}}, which is not there (did you mean a?)"},

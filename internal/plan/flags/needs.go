@@ -55,10 +55,10 @@ func parseNeed(text string) (*dyno.Need, error) {
 			server.Args, err = dyno.SplitFlags(value)
 		case key == "version" && server != nil:
 			server.Version = value
-		case key == "command" || key == "args" || key == "reset" || key == "fill":
+		case key == "command" || key == "args" || key == "reset" || key == "fill" || key == "ready_command":
 			var words []string
 			words, err = dyno.SplitFlags(value)
-			*map[string]*[]string{"command": &need.Command, "args": &need.Args, "reset": &need.Reset, "fill": &need.Fill}[key] = words
+			*map[string]*[]string{"command": &need.Command, "args": &need.Args, "reset": &need.Reset, "fill": &need.Fill, "ready_command": &need.ReadyCommand}[key] = words
 		default:
 			err = setNeed(need, key, value)
 		}
@@ -72,9 +72,9 @@ func parseNeed(text string) (*dyno.Need, error) {
 // setNeed sets a key that has one value.
 func setNeed(need *dyno.Need, key, value string) error {
 	switch key {
-	case "package", "url", "rev", "ready", "ready_timeout", "per", "user", "delay", "drop", "pid":
+	case "package", "url", "image", "port", "rev", "ready", "ready_log", "ready_timeout", "per", "user", "delay", "drop", "pid":
 	default:
-		return fmt.Errorf("unknown key (want seed, args, version, package, command, url, rev, ready, ready_timeout, fill, reset, per, user, delay, drop or pid)")
+		return fmt.Errorf("unknown key (want seed, args, version, package, command, image, port, url, rev, ready, ready_log, ready_command, ready_timeout, fill, reset, per, user, delay, drop or pid)")
 	}
 	if key == "package" && strings.HasPrefix(value, ".") {
 		abs, err := filepath.Abs(value)

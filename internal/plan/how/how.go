@@ -76,7 +76,7 @@ func Needs(e *dyno.Experiment) string {
 		}
 		part := fmt.Sprintf("%s (%s, %s", name, kind, lives)
 		if need.Image != "" {
-			part += ", the installed one for " + need.Image
+			part += ", image " + need.Image
 		}
 		if need.Delay > 0 {
 			part += fmt.Sprintf(", %v away", need.Delay)

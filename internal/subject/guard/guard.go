@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -42,7 +43,23 @@ type Job struct {
 	// means that all are killed at once.
 	Quit syscall.Signal
 
+	// Last is a command that runs once no process is left, however that came: it removes what processes do not hold, such as
+	// a container. Its first word is an absolute path.
+	Last []string
+
 	Ledger string // Start's own
+}
+
+// last runs Job.Last. What it says does not matter: mostly there is nothing to remove.
+func (j *Job) last() {
+	if len(j.Last) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), quitGrace)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, j.Last[0], j.Last[1:]...)
+	cmd.Env, cmd.Dir, cmd.WaitDelay = j.Env, j.Dir, time.Second
+	cmd.Run()
 }
 
 // A User is a user of this machine and its group, as numbers.

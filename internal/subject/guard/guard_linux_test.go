@@ -300,3 +300,21 @@ func TestQuit(t *testing.T) {
 		t.Errorf("the child was killed: %v", err)
 	}
 }
+
+// The last command runs when all has ended, by itself or because it was stopped.
+func TestLast(t *testing.T) {
+	for _, script := range []string{"exit 3", "sleep 1000"} {
+		flag := filepath.Join(t.TempDir(), "flag")
+		tree, err := Start(Job{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: "/", Env: os.Environ(), Last: []string{"/bin/sh", "-c", "echo >" + flag}}, IO{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(script, "exit") {
+			<-tree.Done
+		}
+		tree.Stop(0)
+		if _, err := os.Stat(flag); err != nil {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+}

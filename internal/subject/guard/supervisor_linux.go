@@ -213,6 +213,7 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	status := s.await()
 	unix.Close(p.cancel[1]) // a foreign process may hold the pipes open
 	<-drained
+	j.last()
 	e := ending{Status: status, Alone: !s.asked}
 	if s.group != nil {
 		e.Memory = s.group.MemoryEnd()

@@ -218,7 +218,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 		args, err = SplitFlags(value)
 		server.Args = slices.Concat(server.Args, args)
 	case key == "image" && need.Image != "":
-		need.Image = value
+		need.Image, need.OrInstalled = value, false // else two levels may be one program
 	case key == "args" && (kind == "package" || kind == "image"):
 		var args []string
 		args, err = SplitFlags(value)

@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -232,6 +233,9 @@ func same(ctx context.Context, b *bench) error {
 	return nil
 }
 
+// waits is how a change of p99 by the wait for a connection is said.
+var waits = regexp.MustCompile(`p99: \+[0-9.]+ m?s \[[^\]]*\] waiting for a connection in \S+`)
+
 // pool compares a pool of ten connections with one of one, under 20 clients.
 func pool(ctx context.Context, b *bench) error {
 	named := 0
@@ -241,14 +245,7 @@ func pool(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		_, slow, _ := strings.Cut(text, "Why p99 changed")
-		slow, _, _ = strings.Cut(slow, "\n\n\n")
-		first := ""
-		for line := range strings.Lines(slow) {
-			if first == "" && strings.Contains(line, "waiting for a connection") {
-				first = strings.Join(strings.Fields(line), " ")
-			}
-		}
+		first := waits.FindString(strings.Join(strings.Fields(text), " "))
 		if first != "" && s.Settings[1].Versus["p50-sec"].Verdict == "worse" {
 			named++
 		}

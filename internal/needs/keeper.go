@@ -161,7 +161,7 @@ func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir s
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, _, err := k.programOf(ctx, name, &need); err != nil {
+	if _, _, err := k.programOf(ctx, &need); err != nil {
 		return err
 	}
 	if need.Postgres != nil || need.MySQL != nil || need.Redis != nil && seeded(&need) {
@@ -322,24 +322,24 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 }
 
 // Environment starts the needs of tests, which last until the keeper is closed, and returns the tests' environment.
-func (k *Keeper) Environment(ctx context.Context, t *dyno.Trial) (map[string]string, error) {
+func (k *Keeper) Environment(ctx context.Context, t *dyno.Trial) (env map[string]string, warnings dyno.Warnings, err error) {
 	if err := k.Prepare(ctx, t.Subject); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o, err := k.Open(ctx, t, func(string) io.Writer { return io.Discard })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	k.mu.Lock()
 	k.kept = append(k.kept, o)
 	k.mu.Unlock()
-	env := map[string]string{}
+	env = map[string]string{}
 	for name, value := range t.Subject.Env {
 		if env[name], err = subject.Execute(value, map[string]any{"needs": o.Data}); err != nil {
-			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", name, err)}
+			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", name, err)}
 		}
 	}
-	return env, nil
+	return env, o.Warnings, nil
 }
 
 // Ended says which need of tests has ended by itself; nil if none has.

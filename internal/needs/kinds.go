@@ -160,25 +160,23 @@ type boxed struct{ service }
 
 func (boxed) job(_ context.Context, _ *Keeper, _ string, s *server, _ *guard.User, data map[string]any, dir string) (*guard.Job, error) {
 	need := s.need
-	inside := data["Port"].(string)
 	if need.Port != 0 {
 		s.box.publish = fmt.Sprintf("%s:%d", s.addr, need.Port)
 		data["Port"] = strconv.Itoa(need.Port)
-		data["Addr"] = "0.0.0.0:" + strconv.Itoa(need.Port)
+		data["Host"], data["Addr"] = "0.0.0.0", "0.0.0.0:"+strconv.Itoa(need.Port)
 	}
 	args, err := expand(need.Args, data)
 	if err != nil {
 		return nil, err
 	}
+	s.box.env = map[string]string{}
+	if need.Port == 0 {
+		s.box.env["PORT"] = data["Port"].(string)
+	}
 	for key, value := range need.Env {
-		value, err := subject.Execute(value, data)
-		if err != nil {
+		if s.box.env[key], err = subject.Execute(value, data); err != nil {
 			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", key, err)}
 		}
-		s.box.env = append(s.box.env, key+"="+value)
-	}
-	if need.Port == 0 {
-		s.box.env = append(s.box.env, "PORT="+inside)
 	}
 	s.box.own, s.box.mounts = true, need.Mounts
 	return &guard.Job{Args: append([]string{need.Image}, args...), Dir: s.dir}, nil

@@ -45,18 +45,10 @@ func (s *sought) seen() bool {
 
 // check runs the command that tells whether a server is ready.
 func (s *server) check(ctx context.Context) error {
-	data := map[string]any{}
-	for key, value := range s.data(s.addr, "") {
-		data[key] = value
-	}
-	argv, err := expand(s.need.ReadyCommand, data)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, engineTime)
 	defer cancel()
 	var said bytes.Buffer
-	status, err := subject.RunTool(ctx, s.tool(argv, nil), nil, s.home, &said, &said)
+	status, err := subject.RunTool(ctx, s.tool(s.asks, nil), nil, s.home, &said, &said)
 	if err == nil && status != guard.StatusOK {
 		err = errors.New(status + ": " + tail(said.String(), 500))
 	}

@@ -54,7 +54,7 @@ type filler interface {
 func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir string) (*seed, error) {
 	kind := kindOf(need).(filler)
 	_, conf := need.Kind()
-	program, engine, err := k.programOf(ctx, name, need)
+	program, engine, err := k.programOf(ctx, need)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,7 @@ func (k *Keeper) initialise(ctx context.Context, s *server, user *guard.User, ar
 func (k *Keeper) during(ctx context.Context, s *server, job *guard.Job, user *guard.User, do func() error) (err error) {
 	job.User, job.Quit = user, s.kind.quit()
 	if s.engine != nil {
-		_, conf := s.need.Kind()
 		s.box = k.newBox(s.engine, "seed", s.need)
-		s.box.mounts = conf.Seed
 		s.box.contain(job, user)
 	}
 	if s.tree, err = guard.Start(*job, guard.IO{Stdout: s.lines, Stderr: s.lines, Before: k.guard}); err != nil {

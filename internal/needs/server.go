@@ -39,6 +39,7 @@ type server struct {
 	box     *box            // its container; nil without an engine
 	pid     int             // of its first process
 	sought  *sought         // nil without ready_log
+	asks    []string        // ready_command
 	home    string          // of the subject, where fill runs
 	back    func()          // gives its copy of a seed back; nil if it has none
 	secret  string          // its password
@@ -72,7 +73,7 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 		return nil, err
 	}
 	s.secret = k.secret
-	if s.program, s.engine, err = k.programOf(ctx, name, need); err != nil {
+	if s.program, s.engine, err = k.programOf(ctx, need); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -82,7 +83,11 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 	if need.ReadyLog != "" {
 		s.sought = newSought(need.ReadyLog, s.lines)
 	}
-	job, err := s.kind.job(ctx, k, name, s, user, templateData(addressOf(s.addr), data), dir)
+	own := templateData(addressOf(s.addr), data)
+	job, err := s.kind.job(ctx, k, name, s, user, own, dir)
+	if err == nil {
+		s.asks, err = expand(need.ReadyCommand, own)
+	}
 	if err != nil {
 		s.close()
 		return nil, err

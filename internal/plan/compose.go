@@ -1,17 +1,19 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/dynolab/dyno"
@@ -21,12 +23,23 @@ import (
 type composed struct {
 	Image       string
 	Command     any
-	Entrypoint  any
 	Environment any
 	Ports       []any
 	Expose      []any
 	Volumes     []any
-	Healthcheck struct{ Test any }
+	Healthcheck struct {
+		Test        any
+		StartPeriod string `yaml:"start_period"`
+		Disable     bool
+	}
+	Keys map[string]any `yaml:",inline"` // all of them
+}
+
+// understood are the keys of a service that are read, or do not change what its container does as far as dyno runs it.
+var understood = []string{
+	"image", "command", "environment", "ports", "expose", "volumes", "healthcheck",
+	"attach", "build", "container_name", "depends_on", "deploy", "develop", "hostname", "init", "labels", "links", "logging", "networks", "platform", "profiles",
+	"pull_policy", "restart", "scale", "shm_size", "stop_grace_period", "stop_signal", "stdin_open", "tty", "ulimits",
 }
 
 // images are the names of images that servers of a kind have, without registry and tag.
@@ -44,25 +57,22 @@ const initFiles = "/docker-entrypoint-initdb.d"
 // has already. Their images run in containers, or, where there are none, the programs that are installed.
 func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.Need) {
 	file := d.path(d.scalar(n))
-	text, err := os.ReadFile(file)
+	all, err := readCompose(file)
 	if err != nil {
 		d.fail(n, "compose: %v", err)
 	}
-	var all struct{ Services map[string]composed }
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		d.fail(n, "compose: %s: %v", file, err)
-	}
 	named := services
 	if named == nil {
-		named = slices.Sorted(maps.Keys(all.Services))
+		named = slices.Sorted(maps.Keys(all))
 	}
 	for _, name := range named {
-		s, ok := all.Services[name]
+		s, ok := all[name]
+		name := strings.ReplaceAll(name, "-", "_") // as templates can have it
 		if _, given := needs[name]; given {
 			continue
 		}
 		if !ok {
-			d.fail(n, "compose: %s has no service %s (want one of %s)", file, name, strings.Join(slices.Sorted(maps.Keys(all.Services)), ", "))
+			d.fail(n, "compose: %s has no service %s (want one of %s)", file, name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 		}
 		kind := kindOfImage(s.Image)
 		if kind == "" && services == nil {
@@ -74,7 +84,7 @@ func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.N
 		need := dyno.Need{Image: s.Image, OrInstalled: kind != ""}
 		var err error
 		if kind == "" {
-			err = s.unknown(&need, filepath.Dir(file))
+			err = s.unknown(&need, filepath.Dir(file), others(all, s))
 		} else {
 			err = s.known(&need, kind, filepath.Dir(file))
 		}
@@ -109,50 +119,96 @@ var programs = map[string][]string{
 // dynosOwn are options that dyno itself sets.
 var dynosOwn = []string{"--requirepass", "--port", "--bind", "--dir", "--datadir", "--socket", "--daemonize", "-p", "-h", "-D", "-a", "-m"}
 
+// others are the names of the services beside one.
+func others(all map[string]*composed, one *composed) (names []string) {
+	for name, s := range all {
+		if s != one {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // known fills a need that is a server of a kind. dyno has accounts and a data directory of its own there.
 func (s *composed) known(need *dyno.Need, kind, dir string) error {
 	args, err := s.args(kind)
 	if err != nil {
 		return err
 	}
+	for _, v := range s.Volumes {
+		from, to := volume(v)
+		if isPath(from) && !within(to, initFiles) && !slices.ContainsFunc(dataDirs, func(dir string) bool { return within(to, dir) }) {
+			return fmt.Errorf("it mounts %s, which dyno does not read", to)
+		}
+	}
 	seeds, err := s.seeds(dir)
 	need.Serve(kind, &dyno.Server{Seed: seeds, Args: args})
 	return err
 }
 
+// dataDirs are where images of databases have what they keep.
+var dataDirs = []string{"/var/lib/postgresql", "/var/lib/mysql", "/data", "/bitnami"}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// isPath tells a path of this machine from the name of a volume.
+func isPath(from string) bool { return from != "" && strings.ContainsRune("./~", rune(from[0])) }
+
 // unknown fills a need that only its image knows. What it has in volumes is new for each launch, and what it has of this
 // machine it can only read: so no setting finds what another one left.
-func (s *composed) unknown(need *dyno.Need, dir string) (err error) {
+func (s *composed) unknown(need *dyno.Need, dir string, others []string) (err error) {
 	if s.Image == "" {
 		return errors.New("it has no image")
 	}
-	if s.Entrypoint != nil {
-		return errors.New("it has an entrypoint, which dyno does not know")
+	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
+		if !slices.Contains(understood, key) {
+			return fmt.Errorf("it has the key %s, which dyno does not read", key)
+		}
 	}
 	if need.Args, err = words(s.Command); err != nil {
 		return err
 	}
-	for i, word := range need.Args { // it is a text, and no template
+	need.Env = s.env()
+	for _, text := range slices.Concat(need.Args, slices.Sorted(maps.Values(need.Env))) {
+		for _, name := range others {
+			if regexp.MustCompile(`(^|[/@,= ])` + regexp.QuoteMeta(name) + `(:[0-9]|/|$)`).MatchString(text) {
+				return fmt.Errorf("it reaches service %s by that name, which a container of dyno does not know", name)
+			}
+		}
+	}
+	for key := range need.Env {
+		if strings.Contains(key, "ADVERTISED") {
+			return fmt.Errorf("its variable %s has an address that clients are told, and dyno's is another one", key)
+		}
+	}
+	for i, word := range need.Args { // they are texts, and no templates
 		need.Args[i] = literal(word)
 	}
-	need.Env = s.env()
-	for _, ports := range [][]any{s.Ports, s.Expose} {
-		if need.Port == 0 && len(ports) > 0 {
-			need.Port = inside(ports[0])
-		}
+	for key, value := range need.Env {
+		need.Env[key] = literal(value)
+	}
+	for _, port := range slices.Concat(s.Ports, s.Expose) {
+		need.Port = cmp.Or(need.Port, inside(port))
 	}
 	if need.Port == 0 {
 		return errors.New("it has no ports, and no expose")
 	}
 	for _, v := range s.Volumes {
 		from, to := volume(v)
-		if !strings.ContainsAny(from, "/.~") { // a volume with a name
+		if !isPath(from) {
 			continue
+		}
+		if home, ok := strings.CutPrefix(from, "~"); ok {
+			from = os.Getenv("HOME") + home
 		}
 		if !filepath.IsAbs(from) {
 			from = filepath.Join(dir, from)
 		}
 		need.Mounts = append(need.Mounts, from+":"+to)
+	}
+	if start, err := time.ParseDuration(s.Healthcheck.StartPeriod); err == nil {
+		need.ReadyTimeout = dyno.Duration(start) + dyno.DefaultReadyTimeout
 	}
 	need.ReadyCommand, err = s.health()
 	return err
@@ -162,7 +218,7 @@ func (s *composed) unknown(need *dyno.Need, dir string) (err error) {
 func words(command any) (words []string, err error) {
 	switch c := command.(type) {
 	case string:
-		if words, err = dyno.SplitFlags(c); err != nil {
+		if words, err = dyno.SplitFlags(strings.TrimSpace(strings.ReplaceAll(c, "\n", " "))); err != nil {
 			return nil, fmt.Errorf("command %q: %w", c, err)
 		}
 	case []any:
@@ -181,21 +237,26 @@ func literal(text string) string {
 	return fmt.Sprintf("{{%q}}", text)
 }
 
-// env is the environment, in its two forms.
+// env is the environment, in its two forms. A variable without a value has that of dyno's own.
 func (s *composed) env() map[string]string {
 	env := map[string]string{}
+	add := func(key, value string, has bool) {
+		if !has {
+			value, has = os.LookupEnv(key)
+		}
+		if has {
+			env[key] = value
+		}
+	}
 	switch e := s.Environment.(type) {
 	case map[string]any:
 		for key, value := range e {
-			if value != nil {
-				env[key] = literal(fmt.Sprint(value))
-			}
+			add(key, fmt.Sprint(value), value != nil)
 		}
 	case []any:
 		for _, line := range e {
-			if key, value, ok := strings.Cut(fmt.Sprint(line), "="); ok {
-				env[key] = literal(value)
-			}
+			key, value, has := strings.Cut(fmt.Sprint(line), "=")
+			add(key, value, has)
 		}
 	}
 	if len(env) == 0 {
@@ -217,6 +278,9 @@ func inside(v any) int {
 
 // health is the command of a health check; nil if there is none.
 func (s *composed) health() ([]string, error) {
+	if s.Healthcheck.Disable {
+		return nil, nil
+	}
 	if text, ok := s.Healthcheck.Test.(string); ok {
 		return []string{"sh", "-c", literal(text)}, nil
 	}
@@ -262,7 +326,7 @@ func (s *composed) seeds(dir string) (files []string, err error) {
 	at := map[string]string{} // by name there
 	for _, v := range s.Volumes {
 		from, to := volume(v)
-		if to != initFiles && !strings.HasPrefix(to, initFiles+"/") {
+		if !within(to, initFiles) {
 			continue
 		}
 		if !filepath.IsAbs(from) {

@@ -19,7 +19,7 @@ const composeFile = `services:
     environment: {POSTGRES_PASSWORD: secret}
     volumes: [data:/var/lib/postgresql/data, "./init:/docker-entrypoint-initdb.d:ro", {type: bind, source: ./more.sql, target: /docker-entrypoint-initdb.d/z.sql}]
   cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
-  mail: {image: mailhog/mailhog, command: "-d '{{x}}'", environment: [A=1, B], ports: ["8026:8025/tcp"], volumes: ["./init:/i", "data:/d"], healthcheck: {test: [CMD-SHELL, "nc -z localhost 8025"]}}
+  mail: {image: "mailhog/${MAIL:-mailhog}", command: "-d '{{x}}'", environment: [A=1, B], ports: ["8026:8025/tcp"], volumes: ["./init:/i", "data:/d"], healthcheck: {test: [CMD-SHELL, "nc -z localhost 8025"]}}
   stub: {image: stub, entrypoint: [x]}
 `
 
@@ -59,8 +59,39 @@ func TestCompose(t *testing.T) {
 		Image: "mailhog/mailhog", Port: 8025, Args: []string{"-d", `{{"{{x}}"}}`}, Env: map[string]string{"A": "1"},
 		Mounts: []string{filepath.Join(dir, "init") + ":/i"}, ReadyCommand: []string{"sh", "-c", "nc -z localhost 8025"},
 	}
-	if e, err = parse("{compose: compose.yaml, services: [mail]}"); err != nil || !reflect.DeepEqual(e.Needs["mail"], mail) {
-		t.Errorf("a service that dyno does not know: %+v, %v; want %+v", e.Needs["mail"], err, mail)
+	if e, err = parse("{compose: compose.yaml, services: [mail]}"); err != nil {
+		t.Error(err)
+	} else if !reflect.DeepEqual(e.Needs["mail"], mail) {
+		t.Errorf("a service that dyno does not know: %+v, want %+v", e.Needs["mail"], mail)
+	}
+	for text, want := range map[string]string{
+		"image: '${NOWHERE_X}'": "the variable NOWHERE_X is not set",
+		"env_file: x, image: a": "has the key env_file",
+		"image: a":              "it has no ports",
+		"image: a, expose: [1], environment: {DB: 'db:5432'}":        "it reaches service db by that name",
+		"image: a, expose: [1], environment: {K_ADVERTISED_H: x}":    "K_ADVERTISED_H has an address",
+		"image: postgres, volumes: ['./my.conf:/etc/postgres.conf']": "it mounts /etc/postgres.conf",
+	} {
+		if err := os.WriteFile("odd.yaml", []byte("services: {db: {image: redis}, c: {"+text+"}}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse("{compose: odd.yaml, services: [c]}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	t.Setenv("HERE", "h")
+	if err := os.WriteFile(".env", []byte("# a comment\nBESIDE='b'\nHERE=not\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"$$HOME": "$HOME", "${HERE}-$BESIDE": "h-b", "${NOWHERE:-d}": "d", "${NOWHERE-}": "", "${HERE:+set}": "set", "a$": "a$",
+	} {
+		if err := os.WriteFile("vars.yaml", []byte("services: {c: {image: a, expose: [1], environment: {V: '"+text+"'}}}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := parse("{compose: vars.yaml, services: [c]}"); err != nil || e.Needs["c"].Env["V"] != want {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 	script := "services: {c: {image: postgres, volumes: ['./x.sh:/docker-entrypoint-initdb.d/x.sh']}}"
 	if err := os.WriteFile("script.yaml", []byte(script), 0o600); err != nil {
@@ -82,7 +113,7 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	for needs, want := range map[string]string{
-		"{compose: compose.yaml, services: [stub]}": "service stub: it has an entrypoint",
+		"{compose: compose.yaml, services: [stub]}": "service stub: it has the key entrypoint",
 		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, mail, stub)",
 		"{compose: none.yaml}":                      "no such file",
 		"{services: [db]}":                          "want compose: compose.yaml",

@@ -79,6 +79,15 @@ func (d *decoder) needs(n ast.Node, needs *map[string]dyno.Need) {
 		var need dyno.Need
 		keys := d.keys(&need)
 		keys["package"] = func(n ast.Node) { need.Package = d.packageOf(n) }
+		keys["mounts"] = func(n ast.Node) {
+			d.items(n, func(n ast.Node) {
+				from, to, ok := strings.Cut(d.scalar(n), ":")
+				if !ok {
+					d.fail(n, "bad mount %q (want FROM:TO)", d.scalar(n))
+				}
+				need.Mounts = append(need.Mounts, d.path(from)+":"+to)
+			})
+		}
 		d.mapping(v, keys)
 		(*needs)[d.scalar(k)] = need
 	})

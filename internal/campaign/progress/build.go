@@ -24,10 +24,14 @@ func NewBuild(w io.Writer, of string) *Build {
 	return b
 }
 
-// Step takes a line for each package that is compiled and each module that is downloaded.
+// Step takes a line for each package that is compiled and each module that is downloaded, and for what is made ready for
+// needs. What a seed has and took stays: each launch copies it.
 func (b *Build) Step(step string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if strings.HasPrefix(step, "seeded ") {
+		b.say(layout.Clean(step))
+	}
 	if b.now = step; strings.HasPrefix(step, "compiling ") {
 		b.compiled++
 	}

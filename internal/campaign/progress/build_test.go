@@ -21,4 +21,8 @@ func TestBuildLine(t *testing.T) {
 	if got := b.line(); got != "2 packages · compiling example.org/x/·y" {
 		t.Errorf("then %q", got)
 	}
+	b.Step("seeded db: 69 MB in 1.2 s")
+	if !strings.HasSuffix(w.String(), "\nseeded db: 69 MB in 1.2 s\n") {
+		t.Errorf("what a seed took does not stay: %q", &w)
+	}
 }

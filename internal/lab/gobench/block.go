@@ -118,14 +118,16 @@ func (w *Run) sinkBlock(block int, start time.Time, open []*pairing, found map[*
 	return nil
 }
 
-// fresh returns the warnings of builds that were not told yet.
+// fresh returns the warnings of builds and needs that were not told yet.
 func (w *Run) fresh(s *side) (fresh dyno.Warnings) {
+	all := slices.Clone(s.needs)
 	for _, p := range s.packages {
-		for _, warning := range p.Warnings {
-			if !slices.Contains(w.told, warning) {
-				w.told = append(w.told, warning)
-				fresh = append(fresh, warning)
-			}
+		all = append(all, p.Warnings...)
+	}
+	for _, warning := range all {
+		if !slices.Contains(w.told, warning) {
+			w.told = append(w.told, warning)
+			fresh = append(fresh, warning)
 		}
 	}
 	return fresh

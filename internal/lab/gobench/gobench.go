@@ -36,7 +36,7 @@ type Bencher struct {
 	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
 	// Needs starts what the tests of a setting need, for the whole run, and returns their environment. It may be nil.
-	Needs func(ctx context.Context, t *dyno.Trial) (env map[string]string, err error)
+	Needs func(ctx context.Context, t *dyno.Trial) (env map[string]string, warnings dyno.Warnings, err error)
 	Lost  func() error      // says which of them has ended by itself, and its last lines; nil if none has
 	CPUs  func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
@@ -92,7 +92,7 @@ type Run struct {
 	pairings []*pairing       // in the order of the survey
 	trials   int              // that have a number
 	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
-	told     dyno.Warnings    // of builds
+	told     dyno.Warnings    // of builds and needs
 	end      time.Time        // of Bench.Duration
 	least    int              // blocks that are run after it, too
 }
@@ -101,6 +101,7 @@ type Run struct {
 type side struct {
 	trial    dyno.Trial
 	env      map[string]string // of the tests
+	needs    dyno.Warnings
 	packages []*subject.TestPackage
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
@@ -186,7 +187,7 @@ func (w *Run) needed(ctx context.Context) error {
 		}
 		w.step(Step{Phase: "needs"})
 		var err error
-		if s.env, err = w.Needs(ctx, &s.trial); err != nil {
+		if s.env, s.needs, err = w.Needs(ctx, &s.trial); err != nil {
 			return fmt.Errorf("%s: %w", s.trial.Setting.Label(), err)
 		}
 	}

@@ -87,6 +87,7 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(kind != "package" && n.Rev != "", at+" rev", "rev is for a package; need %s is %s", name, kind),
 		wrong(kind != "package" && kind != "image" && len(n.Args) > 0, at+" args", "args are for a package or an image; need %s is %s (consider: args in %[2]s)", name, kind),
 		wrong(kind != "image" && (n.Port != 0 || n.Mounts != nil), at, "port and mounts are for an image that dyno does not know; need %s is %s", name, kind),
+		wrong(n.Port != 0 && len(dyno.NeedsIn(slices.Concat(n.Args, slices.Sorted(maps.Values(n.Env)))...)) > 0, at+" port", "an image with a port of its own does not reach other needs (consider: no port, and {{.Addr}} in its args or env)"),
 		wrong(n.Port < 0 || n.Port > 65535, at+" port", "bad port %d", n.Port),
 		wrong(n.OrInstalled && (n.Image == "" || server == nil), at+" or_installed", "or_installed is for an image of postgres, redis, nats or mysql"),
 		wrong(n.Image != "" && server == nil && kind != "image", at+" image", "image is for a server, or alone; need %s is %s", name, kind),

@@ -50,15 +50,18 @@ type Job struct {
 	Ledger string // Start's own
 }
 
-// last runs Job.Last. What it says does not matter: mostly there is nothing to remove.
-func (j *Job) last() {
-	if len(j.Last) == 0 {
+// lastTime bounds Job.Last.
+const lastTime = 20 * time.Second
+
+// runLast runs Job.Last. What it says does not matter: mostly there is nothing to remove.
+func runLast(argv []string) {
+	if len(argv) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), quitGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), lastTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, j.Last[0], j.Last[1:]...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = j.Env, j.Dir, time.Second
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = time.Second
 	cmd.Run()
 }
 

@@ -28,12 +28,13 @@ const ledgerSuffix = ".guard"
 const ledgerVariable = "DYNO_GUARD"
 
 // An entry is what is to be removed together: a path with all that is in it, after others that
-// belong to it, or a control group.
+// belong to it, a control group, or what a command removes.
 type entry struct {
 	Path  string   `json:",omitempty"`
 	With  []string `json:",omitempty"`
 	Is    string   `json:",omitempty"` // identity of a path that was there: it may be another's by now
 	Group string   `json:",omitempty"`
+	Last  []string `json:",omitempty"` // Job.Last
 }
 
 func ledgerPath() string {
@@ -167,6 +168,7 @@ func (e *entry) remove() {
 	if e.Group != "" {
 		say(cgroup.Remove(e.Group))
 	}
+	runLast(e.Last)
 	for _, path := range append(e.With, e.Path) {
 		if path != "" {
 			say(remove(path))

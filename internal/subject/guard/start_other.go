@@ -103,7 +103,7 @@ func Start(j Job, o IO) (*Tree, error) {
 		if CanPause { // elsewhere there is no group, and another process may have the number by now
 			killGroup(t.PID)
 		}
-		j.last()
+		runLast(j.Last)
 	}()
 	return t, nil
 }

@@ -157,6 +157,11 @@ func (s *supervisor) ask() { s.asked = s.asked || unix.Kill(s.pid, 0) == nil }
 // run starts the program and returns when it and all descendants have ended; without a program,
 // when the orders end.
 func (s *supervisor) run(j *Job, direct bool) error {
+	if len(j.Last) > 0 {
+		last := entry{Last: j.Last}
+		s.ledger.note(last)
+		s.paths = append(s.paths, last)
+	}
 	for _, dir := range j.Scratch {
 		s.ledger.note(entry{Path: dir})
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -213,7 +218,6 @@ func (s *supervisor) run(j *Job, direct bool) error {
 	status := s.await()
 	unix.Close(p.cancel[1]) // a foreign process may hold the pipes open
 	<-drained
-	j.last()
 	e := ending{Status: status, Alone: !s.asked}
 	if s.group != nil {
 		e.Memory = s.group.MemoryEnd()

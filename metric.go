@@ -85,6 +85,7 @@ var Metrics = []Metric{
 	{"server-sec/req", -1, false, "time from the start of a statement to its end in a need, its waits included, per request"},
 	{"rows/req", -1, false, "rows that a database returned or changed per request"},
 	{"temp-B/req", -1, false, "bytes of temporary files that a database wrote per request"},
+	{"new-connections/req", -1, false, "connections that were opened to a need, per request"},
 	{"connections", 0, false, "most connections to a need"},
 	{"threads", -1, false, "most threads"},
 	{"goroutines", -1, false, "most goroutines"},

@@ -259,7 +259,7 @@ func article(kind string) string {
 }
 
 // needMetrics are those of [Metrics] that each need has, with its name before them: db-cpu-sec/req.
-var needMetrics = []string{"cpu-sec/req", "cpu-frac", "rest-cpu-frac", "rss-peak-B", "statements/req", "server-sec/req", "rows/req", "temp-B/req", "connections"}
+var needMetrics = []string{"cpu-sec/req", "cpu-frac", "rest-cpu-frac", "rss-peak-B", "statements/req", "server-sec/req", "rows/req", "temp-B/req", "new-connections/req", "connections"}
 
 // NeedOf splits the metric of a need into the need's name and the metric's; need is "" for others.
 func NeedOf(metric string) (need, rest string) {

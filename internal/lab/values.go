@@ -154,7 +154,7 @@ func ofProbes(t *dyno.Trial, saw probe.Reading, rec *load.Record) (m measured) {
 	}
 	requests := float64(rec.Window)
 	for name := range t.Subject.Needs {
-		for _, total := range []string{"cpu-sec", "statements", "server-sec", "rows", "temp-B"} {
+		for _, total := range []string{"cpu-sec", "statements", "server-sec", "rows", "temp-B", "new-connections"} {
 			divide(map[string]string{name + "-" + total + "/req": name + "-" + total}, requests)
 		}
 	}

@@ -280,11 +280,13 @@ func (nats) count(ctx context.Context, s *server, space string) (c probe.Count, 
 		In          float64 `json:"in_msgs"`
 		Out         float64 `json:"out_msgs"`
 		Connections float64 `json:"connections"`
+		Opened      float64 `json:"total_connections"`
 	}
 	if err := json.Unmarshal(text, &varz); err != nil {
 		return c, fmt.Errorf("read /varz: %w", err)
 	}
 	c.Connections, c.HasConnections = varz.Connections, true
+	c.Opened, c.HasOpened = varz.Opened, true
 	c.Statements = map[string]dyno.Statement{"in": {Text: "messages in", Calls: varz.In}, "out": {Text: "messages out", Calls: varz.Out}}
 	return c, nil
 }

@@ -140,6 +140,9 @@ func (postgres) count(ctx context.Context, s *server, space string) (c probe.Cou
 		return c, err
 	}
 	c.Connections, c.HasConnections = number(rows[0][0]), true
+	if rows, err := query(ctx, conn, "SELECT sessions FROM pg_stat_database WHERE datname = '"+space+"'"); err == nil { // since Postgres 14
+		c.Opened, c.HasOpened = number(rows[0][0]), true
+	}
 	rows, err = query(ctx, conn, fmt.Sprintf(statements, space))
 	if missing := (*pgconn.PgError)(nil); errors.As(err, &missing) {
 		c.Unknown = "it has no pg_stat_statements (consider: install it, and no shared_preload_libraries in args without it)"

@@ -2,6 +2,7 @@ package needs
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (redis) ready(ctx context.Context, s *server) error {
 }
 
 func (redis) url(s *server, addr, space string) string {
-	return "redis://:" + s.secret + "@" + addr + "/" + space
+	return "redis://:" + s.secret + "@" + addr + "/" + cmp.Or(space, "0") // some readers want a number
 }
 
 // open empties a numbered database, and fills it with the seed.
@@ -152,11 +153,19 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 	if err != nil {
 		return c, err
 	}
+	stats, err := conn.do("INFO stats")
+	if err != nil {
+		return c, err
+	}
+	s.asked++ // by a connection of its own
 	c.Statements = map[string]dyno.Statement{}
-	for line := range strings.Lines(commands + "\n" + clients) {
+	for line := range strings.Lines(commands + "\n" + clients + "\n" + stats) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if name == "connected_clients" {
 			c.Connections, c.HasConnections = number([]byte(rest))-1, true
+		}
+		if name == "total_connections_received" {
+			c.Opened, c.HasOpened = number([]byte(rest))-float64(s.asked), true
 		}
 		command, ok := strings.CutPrefix(name, "cmdstat_")
 		if !ok || command == "info" || command == "auth" {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	osuser "os/user"
@@ -44,6 +45,7 @@ type server struct {
 	back    func()          // gives its copy of a seed back; nil if it has none
 	secret  string          // its password
 	spaces  map[string]bool // of a shared server that are in use
+	asked   int             // how often dyno itself connected to a Redis, to count
 }
 
 // start starts a server of one launch.
@@ -189,6 +191,10 @@ func (s *server) close() {
 func (s *server) data(addr, space string) map[string]string {
 	data := addressOf(addr)
 	data["URL"], data["Dir"] = s.kind.url(s, addr, space), s.dir
+	if u, err := url.Parse(data["URL"]); err == nil { // many services want its parts
+		data["User"], data["Database"] = u.User.Username(), strings.TrimPrefix(u.Path, "/")
+		data["Password"], _ = u.User.Password()
+	}
 	if s.need.MySQL != nil {
 		data["DSN"] = mysql{}.dsn(s, addr, space)
 	}

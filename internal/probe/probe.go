@@ -73,8 +73,9 @@ type Count struct {
 	KeepMore    string                    // arguments with which it keeps more
 	Temp        float64                   // bytes of temporary files
 	Connections float64                   // now
+	Opened      float64                   // connections, until now
 
-	HasRows, HasTemp, HasConnections bool
+	HasRows, HasTemp, HasConnections, HasOpened bool
 }
 
 // All are the processes of the subject: PID and Also.

@@ -351,7 +351,7 @@ type told struct {
 func needless(s dyno.Subject) map[string]map[string]string {
 	needs := map[string]map[string]string{}
 	for name := range s.Needs {
-		needs[name] = map[string]string{"URL": "http://127.0.0.1:1", "Addr": "127.0.0.1:1", "Host": "127.0.0.1", "Port": "1", "Dir": "/dir", "Prefix": "dyno", "DSN": "dyno@tcp(127.0.0.1:1)/app"}
+		needs[name] = map[string]string{"URL": "http://127.0.0.1:1", "Addr": "127.0.0.1:1", "Host": "127.0.0.1", "Port": "1", "Dir": "/dir", "Prefix": "dyno", "User": "dyno", "Password": "x", "Database": "app", "DSN": "dyno@tcp(127.0.0.1:1)/app"}
 	}
 	return needs
 }

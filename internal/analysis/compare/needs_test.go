@@ -30,7 +30,7 @@ func withNeed(factors, of map[string]float64, base map[string]float64) []*dyno.R
 }
 
 func TestWhyNeeds(t *testing.T) {
-	base := map[string]float64{"db-cpu-sec/req": 2e-4, "db-statements/req": 1, "db-server-sec/req": 1e-4}
+	base := map[string]float64{"db-cpu-sec/req": 2e-4, "db-statements/req": 1, "db-server-sec/req": 1e-4, "db-new-connections/req": 0.01}
 	one := []Place{{Func: "select 1", Change: 10}}
 	slower := map[string]float64{"p50-sec": 5, "mean-sec": 5, "req/s": 0.2}
 	for _, c := range []struct {
@@ -44,6 +44,7 @@ func TestWhyNeeds(t *testing.T) {
 		{"of the database's own CPU time", map[string]float64{"db-statements/req": 11, "db-cpu-sec/req": 5}, "db-cpu-sec/req", one, "statements db-statements/req"},
 		{"a statement that takes longer", map[string]float64{"db-cpu-sec/req": 20, "db-server-sec/req": 40}, "p50-sec", one, "server time db-server-sec/req"},
 		{"one that waits longer is the effect", map[string]float64{"db-server-sec/req": 40}, "p50-sec", one, ""},
+		{"connections that are not kept", map[string]float64{"db-new-connections/req": 70, "db-cpu-sec/req": 20}, "db-cpu-sec/req", nil, "new connections db-new-connections/req"},
 		{"what cannot be named is no cause", map[string]float64{"db-statements/req": 11, "db-cpu-sec/req": 5}, "p50-sec", nil, ""},
 		{"a few more statements take too little", map[string]float64{"db-statements/req": 1.05}, "p50-sec", one, ""},
 	} {
@@ -51,7 +52,7 @@ func TestWhyNeeds(t *testing.T) {
 		got := ""
 		for _, w := range tb.Settings[1].Why {
 			for _, x := range w.Causes {
-				if w.Metric == c.metric && (x.Class == ClassStatements || x.Class == ClassServer) {
+				if w.Metric == c.metric && (x.Class == ClassStatements || x.Class == ClassServer || x.Class == ClassConnecting) {
 					got += fmt.Sprintf(", %s %s", x.Class, x.Metric)
 				}
 			}

@@ -50,6 +50,7 @@ const (
 	ClassFiles      Class = "mapped files"  // whose pages the kernel can take back
 	ClassStatements Class = "statements"    // that a need was asked
 	ClassServer     Class = "server time"   // that the service needs, in its statements
+	ClassConnecting Class = "new connections" // to a need
 	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
 )
 
@@ -125,6 +126,8 @@ func (t *Table) leversOf(i int, metric string) []lever {
 			if latency {
 				l.of, l.scale = "mean-sec", statementCost+s.each(need)
 			}
+		case "new-connections/req": // what one costs depends on its kind and on passwords, so ratios are compared
+			l.class, l.exact, l.far = ClassConnecting, true, 0.25
 		case "server-sec/req":
 			// It has waits in it, for a CPU or for who reads the answer: of these it is the effect.
 			works, ok := s.Versus[need+"-cpu-sec/req"]

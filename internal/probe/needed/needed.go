@@ -17,7 +17,7 @@ import (
 )
 
 // Needs reads all of [probe.Target.Needs]. Its totals, which the lab divides by the number of requests, are NAME-cpu-sec, NAME-statements, NAME-server-sec, NAME-rows
-// and NAME-temp-B.
+// NAME-temp-B and NAME-new-connections.
 type Needs struct{}
 
 // mostStatements is how many statements of a need a result keeps: so many of the most frequent ones, and of those that
@@ -113,6 +113,9 @@ func (w *watched) sum(ctx context.Context, r *probe.Reading) {
 func (w *watched) statements(now probe.Count, err error, r *probe.Reading, add func(string, float64)) (calls float64) {
 	if err == nil && now.HasConnections {
 		add("connections", max(now.Connections, w.before.Connections))
+	}
+	if err == nil && now.HasOpened {
+		add("new-connections", now.Opened-w.before.Opened)
 	}
 	if err == nil && now.Evicted > w.before.Evicted {
 		err = fmt.Errorf("it has more kinds of statements than it keeps, and forgot some (consider: args: [%s])", now.KeepMore)

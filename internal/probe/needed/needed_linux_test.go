@@ -32,7 +32,7 @@ func watch(t *testing.T, before, after probe.Count, failure error) probe.Reading
 }
 
 func counted(statements ...dyno.Statement) probe.Count {
-	c := probe.Count{Statements: map[string]dyno.Statement{}, HasRows: true, HasTemp: true, HasConnections: true, Connections: 3}
+	c := probe.Count{Statements: map[string]dyno.Statement{}, HasRows: true, HasTemp: true, HasConnections: true, Connections: 3, HasOpened: true, Opened: float64(10 * len(statements))}
 	for i, s := range statements {
 		c.Statements[fmt.Sprint(i)] = s
 	}
@@ -45,7 +45,7 @@ func TestStatements(t *testing.T) {
 		counted(dyno.Statement{Text: "a", Calls: 100, Sec: 1}, dyno.Statement{Text: "b", Calls: 5}, dyno.Statement{Text: "a", Calls: 1000, Sec: 5}),
 		counted(dyno.Statement{Text: "a", Calls: 150, Sec: 2}, dyno.Statement{Text: "b", Calls: 5}, dyno.Statement{Text: "a", Calls: 1060, Sec: 5.5, Rows: 7}),
 		nil)
-	for metric, want := range map[string]float64{"db-statements": 110, "db-server-sec": 1.5, "db-rows": 7, "db-connections": 3} {
+	for metric, want := range map[string]float64{"db-statements": 110, "db-server-sec": 1.5, "db-rows": 7, "db-connections": 3, "db-new-connections": 0} {
 		if got, _ := r.Values.Get(metric); got != want {
 			t.Errorf("%s is %v, want %v", metric, got, want)
 		}

@@ -47,11 +47,11 @@ const (
 	ClassFaults     Class = "fresh memory" // that the kernel has to clear and to map
 	ClassHeap       Class = "heap"
 	ClassStacks     Class = "goroutines and threads"
-	ClassFiles      Class = "mapped files"  // whose pages the kernel can take back
-	ClassStatements Class = "statements"    // that a need was asked
-	ClassServer     Class = "server time"   // that the service needs, in its statements
+	ClassFiles      Class = "mapped files"    // whose pages the kernel can take back
+	ClassStatements Class = "statements"      // that a need was asked
+	ClassServer     Class = "server time"     // that the service needs, in its statements
 	ClassConnecting Class = "new connections" // to a need
-	ClassThrottling Class = "the CPU limit" // whose quota was used up, so that threads had to wait for the next period
+	ClassThrottling Class = "the CPU limit"   // whose quota was used up, so that threads had to wait for the next period
 )
 
 // ClassSlow is of a percentile's change that execution traces explain: on which lines the requests near it wait or run

@@ -74,7 +74,8 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 		}
 	}()
 	running.Done = done
-	running.Err = func() error { return cmp.Or(lostNeed(opened), p.Err()) }
+	var hung error
+	running.Err = func() error { return cmp.Or(lostNeed(opened), hung, p.Err()) }
 	running.Target.Needs = opened.Targets()
 	for _, n := range running.Target.Needs {
 		if n.PID != 0 {
@@ -83,6 +84,9 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 	}
 	stop := running.Stop
 	running.Stop = func() error {
+		if why := opened.Hung(); why != nil && lostNeed(opened) == nil {
+			hung = &VoidError{Why: why.Error()}
+		}
 		err := stop()
 		opened.Close()
 		return errors.Join(err, closeLogs())

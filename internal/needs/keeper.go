@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
@@ -385,6 +386,30 @@ func (o *Opened) Err() error {
 	default:
 		return nil
 	}
+}
+
+// hangTime is how long a server may take to answer dyno before it is taken to hang: less than what ends the questions
+// themselves. Tests have less.
+var hangTime = 4 * time.Second
+
+// Hung says which need that dyno started does not answer any more, neither well nor badly; nil if all do.
+func (o *Opened) Hung() error {
+	for _, u := range o.uses {
+		if u.server.tree == nil {
+			continue
+		}
+		answered := make(chan struct{})
+		go func() {
+			u.server.kind.ready(context.Background(), u.server) // has time limits of its own
+			close(answered)
+		}()
+		select {
+		case <-answered:
+		case <-time.After(hangTime):
+			return fmt.Errorf("%s hangs: it does not answer dyno within %v", u.name, hangTime)
+		}
+	}
+	return nil
 }
 
 // Close ends the servers that only this launch had.

@@ -145,6 +145,32 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A need that does not answer any more hangs; one that answers does not, and neither does one that has ended.
+func TestHung(t *testing.T) {
+	o := mustOpen(t, keeper(t), 1, map[string]dyno.Need{"x": program("serve"), "y": program("serve")})
+	if err := o.Hung(); err != nil {
+		t.Fatal(err)
+	}
+	fetch(t, o, "y", "/die")
+	<-o.Done
+	if err := o.Hung(); err != nil {
+		t.Errorf("with one that has ended: %v", err)
+	}
+	defer func(before time.Duration) { hangTime = before }(hangTime)
+	hangTime = 50 * time.Millisecond
+	need := program("serve")
+	need.Ready = "/"
+	o = mustOpen(t, keeper(t), 1, map[string]dyno.Need{"x": need})
+	pid := o.Targets()[0].PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	if err := o.Hung(); err == nil || !strings.HasPrefix(err.Error(), "x hangs: ") {
+		t.Errorf("of one that hangs: error %v", err)
+	}
+}
+
 // Settings of a block share a need, or all of a run do; one that has ended is started anew.
 func TestShared(t *testing.T) {
 	k := keeper(t)

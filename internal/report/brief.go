@@ -164,7 +164,7 @@ func (v view) briefFailures() passage {
 		}
 	}
 	if more := len(failed) - briefItems; more > 0 {
-		failed = append(failed[:briefItems:briefItems], tables.Failed{What: layout.Count(more, "more kind") + " of failure in the tables"})
+		failed = append(failed[:briefItems:briefItems], tables.Failed{What: "and", Lines: []string{layout.Count(more, "more kind") + " of failure, in all tables"}})
 	}
 	return passage{name: "Failed trials", failed: failed}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -76,5 +77,17 @@ func TestBriefFailureSaysWhy(t *testing.T) {
 		if got := telling(lines); len(got) != 2 || strings.TrimSpace(got[1]) != want {
 			t.Errorf("%q of %q", got, lines)
 		}
+	}
+}
+
+// Of many kinds of failures the first are said.
+func TestBriefFailures(t *testing.T) {
+	rs := synthetic(20, study[:2])
+	for i, r := range rs[20:] {
+		r.Err, r.Values, r.Latency = fmt.Sprintf("failure of kind %c", 'a'+i), nil, nil
+	}
+	text := briefly(t, compare.Tabulate(rs, compare.Options{}), layout.Options{})
+	if !strings.Contains(text, "failure of kind a") || strings.Contains(text, "kind z") || !strings.Contains(text, " more kinds of failure, in all tables") {
+		t.Errorf("got\n%s", text)
 	}
 }

@@ -337,11 +337,14 @@ func TestTextTamesTerminal(t *testing.T) {
 // and the time of its log differ from launch to launch.
 func TestFailedAlike(t *testing.T) {
 	var failed []*dyno.Result
-	for i, setting := range []string{"100", "50", "50", "100", "50"} {
+	for i, setting := range []string{"100", "50", "50", "100", "50", "50", "50"} {
 		n := i + 1
 		err := fmt.Sprintf("subject is not ready: dial tcp 127.0.0.1:%d: refused\nlast lines of its stderr:\n\t10:00:0%d no config", 40000+n, n)
 		if n == 5 {
 			err = "subject ended: exit status 3"
+		}
+		if n > 5 {
+			err = fmt.Sprintf("load: %d of 1000 requests failed (0.%d %%), more than allowed: most often status 500, such as GET / answered \"no row %d\"", n, n, n)
 		}
 		failed = append(failed, &dyno.Result{Trial: dyno.Trial{N: n, Setting: dyno.Setting{{Factor: "GOGC", Value: setting}}}, Err: err})
 	}
@@ -350,6 +353,7 @@ func TestFailedAlike(t *testing.T) {
 		{What: "trials 1, 4 GOGC=100", Lines: []string{"subject is not ready: dial tcp 127.0.0.1:40001: refused", "last lines of its stderr:", "\t10:00:01 no config"}},
 		{What: "trials 2, 3 GOGC=50", Lines: []string{"subject is not ready: dial tcp 127.0.0.1:40002: refused"}},
 		{What: "trial 5 GOGC=50", Lines: []string{"subject ended: exit status 3"}},
+		{What: "trials 6, 7 GOGC=50", Lines: []string{`load: 6 of 1000 requests failed (0.6 %), more than allowed: most often status 500, such as GET / answered "no row 6"`}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

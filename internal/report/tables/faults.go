@@ -29,8 +29,8 @@ func (v *View) FailedBenchmarks() (out []Failed) {
 	return out
 }
 
-// varying matches texts that differ between two traces of the same failure.
-var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+|127\.0\.0\.1:[0-9]+`)
+// varying matches texts that differ between two traces, or messages, of the same failure.
+var varying = regexp.MustCompile(`0x[0-9a-f]+|goroutine [0-9]+|127\.0\.0\.1:[0-9]+|[0-9]+ of [0-9]+ requests failed \([^)]*\)|such as [^\n]*`)
 
 // Faults says why a benchmark has no numbers, or fewer: once what it said in all
 // settings, else what it said in each.

@@ -63,6 +63,21 @@ func TestWhyNeeds(t *testing.T) {
 	}
 }
 
+// Statements come before the CPU time that the service takes for them, though that may explain more.
+func TestAskedFirst(t *testing.T) {
+	base := map[string]float64{"db-statements/req": 1}
+	rs := withNeed(map[string]float64{"p50-sec": 1.1, "mean-sec": 1.1, "cpu-sec/req": 20}, map[string]float64{"db-statements/req": 1.5}, base)
+	tb := Tabulate(rs, Options{Places: func(dyno.Setting, string) []Place { return []Place{{Func: "select 1", Change: 2}} }})
+	for _, w := range tb.Settings[1].Why {
+		if w.Metric == "p50-sec" && (len(w.Causes) < 2 || w.Causes[0].Class != ClassStatements || w.Causes[1].Class != ClassCPU) {
+			t.Errorf("causes %+v", w.Causes)
+		}
+	}
+	if len(tb.Settings[1].Why) == 0 {
+		t.Error("no cause")
+	}
+}
+
 // A need that does hardly anything has no primary row; that of a busy one is primary.
 func TestNeedsPrimary(t *testing.T) {
 	for share, want := range map[float64]bool{0.001: false, 0.5: true} {

@@ -184,6 +184,7 @@ const (
 	mostCauses = 3
 	mostPlaces = 3
 	leastShare = 0.05 // of a change; less is no cause
+	leastAsked = 0.25 // of a change, from which on statements come before the CPU time that they take
 	surelyMore = 1.25 // times a change, which functions that are sampled exceed by chance
 	mostShare  = 2    // a larger share is not reported: so much more than the whole is no part of it, such as heap that is not resident
 
@@ -254,6 +255,13 @@ func (t *Table) causes(i int, m dyno.Metric, places func(string) []Place) []Caus
 		c.weight = min(weight, 1) - l.far
 		if !slices.ContainsFunc(found, func(have Cause) bool { return have.Class == c.Class }) {
 			found = append(found, c)
+		}
+	}
+	// CPU time of the service does not come before the statements that take it.
+	asked := slices.IndexFunc(found, func(c Cause) bool { return c.Class == ClassStatements && c.weight >= leastAsked })
+	for i := range found {
+		if asked >= 0 && found[i].Class == ClassCPU {
+			found[i].weight = min(found[i].weight, found[asked].weight)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Cause) int { return cmp.Compare(b.weight, a.weight) })

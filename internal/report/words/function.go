@@ -53,7 +53,7 @@ func Alike(t *compare.Table) string {
 		return ""
 	}
 	return fmt.Sprintf("An interval of one point (%s): %s show the same change, so only the signs count; chance alone gives as many equal signs in %s of cases, not adjusted for other comparisons.",
-		List(parts), layout.Count(blocks, "block"), strconv.FormatFloat(100*math.Pow(2, float64(1-blocks)), 'g', 2, 64)+" %")
+		List(parts), layout.Count(blocks, "block"), strconv.FormatFloat(100*math.Pow(2, float64(1-blocks)), 'g', 3, 64)+"%")
 }
 
 // Place is a function with its file and line, shortened in the middle.

@@ -224,6 +224,9 @@ func (k *Keeper) Open(ctx context.Context, t *dyno.Trial, log func(need string) 
 			return nil, fmt.Errorf("need %s: %w", name, err)
 		}
 		o.uses = append(o.uses, u)
+		if u.server.box != nil && u.server.pid == 0 {
+			o.Warnings.AddOf(dyno.WarnProbe, name, "need %s: the processes of its container are not to be seen from here, so its CPU time and memory are not known", name)
+		}
 		if u.need.Image != "" && u.server.box == nil {
 			o.Warnings.AddOf(dyno.WarnNotImage, name, "need %s is %s that is installed, and not its image %s: %v", name, filepath.Base(u.server.program), u.need.Image, k.noEngine)
 		}

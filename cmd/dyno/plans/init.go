@@ -74,11 +74,22 @@ var drivers = []struct {
 	{"bus", "{nats: {}}", "NATS_URL", "URL", "a NATS server", []string{"github.com/nats-io/nats.go"}},
 }
 
-// needsOf writes the needs of a package as lines of a comment, the first without its beginning, by the drivers that it imports; without any, all are examples.
+// composeFiles are the names that docker compose itself looks for.
+var composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
+
+// needsOf writes the needs of a package as lines of a comment, the first without its beginning: a compose file that is here, and
+// what belongs to the drivers that the package imports; without any, all are examples.
 func needsOf(ctx context.Context, pkg string) string {
 	imports, _ := campaign.Tool(ctx, "", "go", "list", "-deps", "-f", "{{.ImportPath}}", pkg) // else none is known
 	imported := strings.Fields(imports)
 	text := ""
+	for _, file := range composeFiles {
+		if _, err := os.Stat(file); err == nil {
+			text = fmt.Sprintf("%-43s# its databases, caches and queues; or else, for dyno's own:\n", "  # compose: "+file)
+			break
+		}
+	}
+	beside := text
 	for _, all := range []bool{false, true} {
 		for _, d := range drivers {
 			used := slices.ContainsFunc(imported, func(path string) bool {
@@ -90,7 +101,7 @@ func needsOf(ctx context.Context, pkg string) string {
 			line := fmt.Sprintf("  # %s: %s", d.name, d.kind)
 			text += fmt.Sprintf("%-43s# %s; then in env: %s: \"{{.needs.%s.%s}}\"\n", line, d.comment, d.variable, d.name, d.key)
 		}
-		if text != "" {
+		if text != beside {
 			break
 		}
 	}

@@ -179,9 +179,8 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 		return nil, errors.Join(err, out.Close())
 	}
 	var data map[string]map[string]string
-	var warned dyno.Warnings
 	if opened != nil {
-		data, warned = opened.Data, opened.Warnings
+		data = opened.Data
 	}
 	starting, cancel := withoutNeeds(ctx, opened)
 	p, err := subject.Start(starting, built, t.Subject, subject.Options{
@@ -193,7 +192,7 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	cancel()
 	if err != nil {
 		if opened != nil {
-			err = cmp.Or(lostNeed(opened), err)
+			err = cmp.Or(void(opened.Err()), err)
 			opened.Close()
 		}
 		return nil, errors.Join(err, out.Close(), closeLogs())
@@ -210,7 +209,7 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 		What:     strings.TrimSpace(built.Go + " " + built.Rev),
 		Sum:      built.Sum,
 		Ready:    p.Ready,
-		Warnings: slices.Concat(built.Warnings, p.Warnings, warned),
+		Warnings: slices.Concat(built.Warnings, p.Warnings),
 		Done:     p.Done,
 		Err:      p.Err,
 		Kill:     func() { p.Stop(0) },

@@ -52,12 +52,12 @@ func withoutNeeds(ctx context.Context, opened *needs.Opened) (context.Context, c
 	return ctx, cancel
 }
 
-// lostNeed says which need has ended; nil if none has. It says nothing about the subject.
-func lostNeed(opened *needs.Opened) error {
-	if err := opened.Err(); err != nil {
-		return &VoidError{Why: err.Error()}
+// void is an error of a need, which says nothing about the subject; nil of nil.
+func void(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return &VoidError{Why: err.Error()}
 }
 
 // withNeeds ends a running subject when one of its needs does, and its needs after it.
@@ -75,8 +75,8 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 	}()
 	running.Done = done
 	var hung error
-	running.Err = func() error { return cmp.Or(lostNeed(opened), hung, p.Err()) }
-	running.Target.Needs = opened.Targets()
+	running.Err = func() error { return cmp.Or(void(opened.Err()), hung, p.Err()) }
+	running.Target.Needs, running.Warnings = opened.Targets(), append(running.Warnings, opened.Warnings...)
 	for _, n := range running.Target.Needs {
 		if n.PID != 0 {
 			running.Target.Others = append(running.Target.Others, n.PID)
@@ -84,9 +84,7 @@ func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, close
 	}
 	stop := running.Stop
 	running.Stop = func() error {
-		if why := opened.Hung(); why != nil && lostNeed(opened) == nil {
-			hung = &VoidError{Why: why.Error()}
-		}
+		hung = void(opened.Hung())
 		err := stop()
 		opened.Close()
 		return errors.Join(err, closeLogs())

@@ -40,7 +40,7 @@ var engineNames = []string{"docker", "podman", "nerdctl"}
 // engineTime is how long an engine may take to say something of itself, or of a container.
 const engineTime = 20 * time.Second
 
-// findEngine returns the first engine that answers and can do what [engine] says. The error says why there is none.
+// findEngine returns the first engine that answers and can run containers as [engine] says. The error says why none can.
 func findEngine(ctx context.Context) (*engine, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("elsewhere than on Linux the containers of docker and podman are on another machine, a virtual one")
@@ -190,8 +190,8 @@ type box struct {
 	env         map[string]string
 }
 
-// newBox names a container. Of a server that dyno knows it sees the directories of the seed's files: these may name others.
-// The caller holds mu.
+// newBox names a container. The container of a known server sees the directories of its seed's files, since a file may include
+// others. The caller holds mu.
 func (k *Keeper) newBox(e *engine, name string, need *dyno.Need) *box {
 	b := &box{engine: e, name: "dyno-" + strings.ToLower(name+"-"+rand.Text()[:10]), image: e.here[need.Image], root: k.dir}
 	if _, conf := need.Kind(); conf != nil {

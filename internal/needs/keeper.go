@@ -39,7 +39,7 @@ type Keeper struct {
 	kept   []*Opened // of Environment
 
 	engine   *engine // of containers; nil if none was wanted yet
-	noEngine error   // why there is none
+	noEngine error   // why no engine can be used
 }
 
 // A shared server serves the settings of a block, or all of a run.

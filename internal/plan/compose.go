@@ -33,6 +33,8 @@ type composed struct {
 		Disable     bool
 	}
 	Keys map[string]any `yaml:",inline"` // all of them
+
+	unset error // the first variable that it refers to and that is not set
 }
 
 // understood are the keys of a service that are read, or do not change what its container does as far as dyno runs it.
@@ -82,10 +84,12 @@ func (d *decoder) compose(n ast.Node, services []string, needs map[string]dyno.N
 			d.fail(n, "compose: %q is no name for a need (want letters, digits and _; consider: services: [...] without it)", name)
 		}
 		need := dyno.Need{Image: s.Image, OrInstalled: kind != ""}
-		var err error
-		if kind == "" {
+		err := s.unset
+		switch {
+		case err != nil:
+		case kind == "":
 			err = s.unknown(&need, filepath.Dir(file), others(all, s))
-		} else {
+		default:
 			err = s.known(&need, kind, filepath.Dir(file))
 		}
 		if err != nil {
@@ -266,7 +270,7 @@ func (s *composed) env() map[string]string {
 }
 
 // inside is the port in the container of an element of ports or expose: 8080, "127.0.0.1:80:8080/tcp", {target: 8080}; 0 if
-// there is none.
+// it has no port.
 func inside(v any) int {
 	if long, ok := v.(map[string]any); ok {
 		v = long["target"]
@@ -276,7 +280,7 @@ func inside(v any) int {
 	return n
 }
 
-// health is the command of a health check; nil if there is none.
+// health is the command of a health check; nil without a check.
 func (s *composed) health() ([]string, error) {
 	if s.Healthcheck.Disable {
 		return nil, nil

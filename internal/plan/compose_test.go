@@ -21,6 +21,7 @@ const composeFile = `services:
   cache: {image: "redis@sha256:abc", command: [redis-server, --maxmemory, 64mb]}
   mail: {image: "mailhog/${MAIL:-mailhog}", command: "-d '{{x}}'", environment: [A=1, B], ports: ["8026:8025/tcp"], volumes: ["./init:/i", "data:/d"], healthcheck: {test: [CMD-SHELL, "nc -z localhost 8025"]}}
   stub: {image: stub, entrypoint: [x]}
+  job: {image: "job:${NOBODY_SETS_THIS}"}
 `
 
 // Services of a compose file become needs, by their images; what the plan says itself comes first.
@@ -114,7 +115,7 @@ func TestCompose(t *testing.T) {
 	}
 	for needs, want := range map[string]string{
 		"{compose: compose.yaml, services: [stub]}": "service stub: it has the key entrypoint",
-		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, mail, stub)",
+		"{compose: compose.yaml, services: [dbs]}":  "has no service dbs (want one of app, cache, db, job, mail, stub)",
 		"{compose: none.yaml}":                      "no such file",
 		"{services: [db]}":                          "want compose: compose.yaml",
 	} {

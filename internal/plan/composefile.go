@@ -1,8 +1,8 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,13 +11,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// readCompose reads the services of a file. Variables in it are those of the environment, or of a file .env beside it.
+// readCompose reads the services of a file. Variables in it are those of the environment, or of a file .env beside it. Those
+// that only services have which nobody wants need not be set.
 func readCompose(file string) (map[string]*composed, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var raw any
+	var raw struct{ Services map[string]any }
 	if err := yaml.Unmarshal(text, &raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -29,44 +30,45 @@ func readCompose(file string) (map[string]*composed, error) {
 			beside[key] = strings.Trim(value, `"'`)
 		}
 	}
-	raw, err = interpolate(raw, func(name string) (string, bool) {
+	look := func(name string) (string, bool) {
 		if value, ok := os.LookupEnv(name); ok {
 			return value, true
 		}
 		value, ok := beside[name]
 		return value, ok
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if text, err = yaml.Marshal(raw); err != nil {
-		return nil, err
+	all := map[string]*composed{}
+	for name, service := range raw.Services {
+		s := new(composed)
+		service, s.unset = interpolate(service, look)
+		if text, err = yaml.Marshal(service); err == nil {
+			err = yaml.Unmarshal(text, s)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: service %s: %w", file, name, err)
+		}
+		all[name] = s
 	}
-	var all struct{ Services map[string]*composed }
-	if err := yaml.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	maps.DeleteFunc(all.Services, func(_ string, s *composed) bool { return s == nil })
-	return all.Services, nil
+	return all, nil
 }
 
 // reference is $$, $NAME, ${NAME} or ${NAME:-default}: https://github.com/compose-spec/compose-spec/blob/main/12-interpolation.md.
 var reference = regexp.MustCompile(`\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-?+])([^}]*))?\})`)
 
-// interpolate replaces references to variables in all texts of a value.
+// interpolate replaces references to variables in all texts of a value. The error names one that is not set.
 func interpolate(v any, look func(name string) (string, bool)) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key := range v {
-			if v[key], err = interpolate(v[key], look); err != nil {
-				return nil, err
-			}
+			var bad error
+			v[key], bad = interpolate(v[key], look)
+			err = cmp.Or(err, bad)
 		}
 	case []any:
 		for i := range v {
-			if v[i], err = interpolate(v[i], look); err != nil {
-				return nil, err
-			}
+			var bad error
+			v[i], bad = interpolate(v[i], look)
+			err = cmp.Or(err, bad)
 		}
 	case string:
 		text := reference.ReplaceAllStringFunc(v, func(ref string) string {
@@ -89,5 +91,5 @@ func interpolate(v any, look func(name string) (string, bool)) (_ any, err error
 		})
 		return text, err
 	}
-	return v, nil
+	return v, err
 }

@@ -11,7 +11,7 @@ type Bench struct {
 	Packages  []string  `json:"packages,omitempty"`  // patterns as of go list, in Subject.Dir; none means "."
 	Match     string    `json:"match,omitempty"`     // regular expressions as of go test -bench; "" means all
 	CPUs      int       `json:"cpus,omitempty"`      // that all processes are pinned to; 0 means 1, a negative number that they are not pinned
-	Duration  Duration  `json:"duration,omitempty"`  // most time for blocks, builds and links included; 0 means DefaultBenchDuration or, where those take longer, Blocks or the fewest that can tell a change
+	Duration  Duration  `json:"duration,omitempty"`  // most time for blocks, builds and links included; 0 means DefaultBenchDuration, or up to half as long again if then all benchmarks get the fewest blocks that can tell a change; Blocks are always run
 	Sample    Duration  `json:"sample,omitempty"`    // of one turn; 0 means that dyno chooses for each benchmark
 	Blocks    int       `json:"blocks,omitempty"`    // as many, whatever is seen; 0 means until all is settled, or Duration
 	Precision *Fraction `json:"precision,omitempty"` // half an interval that is narrow enough; nil means DefaultPrecision

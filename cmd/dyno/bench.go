@@ -94,7 +94,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	fs.StringVar(&o.cache, "cache", "", "keep the results of each commit in this `dir`ectory, for --baseline rev:NAME, such as rev:main")
 	p.Key(fs, "bench", "", "regexp", "bench.match", "benchmarks to run, as for go test -bench (default all)")
 	p.Key(fs, "cpus", "", "n", "bench.cpus", "number of CPUs to pin all processes to; -1 pins none (default 1)")
-	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("most time to build and measure (default %v, or longer if --blocks or the %d blocks needed to show a change take longer)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
+	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("most time to build and measure (default %v, or longer for --blocks, or for the %d blocks needed to show a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
 	p.Key(fs, "blocks", "", "n", "bench.blocks", "number of blocks, whatever the results (default: until all benchmarks are decided, or --duration)")
 	p.Key(fs, "sample", "", "time", "bench.sample", "length of one turn (default: fitted to each benchmark, at least 1ms)")
 	p.Key(fs, "precision", "", "share", "bench.precision", "stop when half of the interval is this narrow (default 1%)")

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"go/version"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,16 +50,17 @@ type Builder struct {
 	dir   string      // private
 	guard *guard.Tree // has no program: removes dir when dyno and all of the builder's commands have ended
 
-	mu       sync.Mutex // one build at a time: each takes all CPUs
-	built    map[string]*Built
-	layouts  [2]uint32                // of the executables that are kept, the later one last
-	copies   map[string]source        // of module versions
-	commits  map[string]string        // by repository and revision
-	trees    map[string]string        // worktrees, by repository, commit and what was prepared in them
-	made     map[string]worktree.Made // of commits, by worktree
-	overlays map[string]string        // flags of go build that add files, by what makes them
-	lists    []string                 // git's folders of worktrees
-	tests    map[string]*TestPackage  // by what makes them
+	mu         sync.Mutex // one build at a time: each takes all CPUs
+	built      map[string]*Built
+	layouts    [2]uint32                // of the executables that are kept, the later one last
+	copies     map[string]source        // of module versions
+	commits    map[string]string        // by repository and revision
+	trees      map[string]string        // worktrees, by repository, commit and what was prepared in them
+	made       map[string]worktree.Made // of commits, by worktree
+	overlays   map[string]string        // flags of go build that add files, by what makes them
+	overlaying sync.Mutex
+	lists      []string                // git's folders of worktrees
+	tests      map[string]*TestPackage // by what makes them
 
 	setters map[string][]dyno.Setter // that were found, by where and of what
 
@@ -257,7 +259,7 @@ func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, bui
 	} else if strings.Contains(strings.Join(s.Build, " ")+" "+cmp.Or(src.env["GOFLAGS"], os.Getenv("GOFLAGS")), "-overlay") {
 		why = "the build has its own -overlay"
 	} else {
-		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go")
+		flag, err := b.overlay(src.dir, map[string]string{"probe": probeText, "take": takeText, "cpu": cpuText, "ballast": ballastText}, ".go", nil)
 		if err != nil {
 			return fmt.Errorf("inject the probe: %w", err)
 		}
@@ -379,9 +381,11 @@ var (
 )
 
 // overlay returns the flag of go build that adds files to the package in dir, a path without
-// symbolic links. texts are by a part of the file's name, which ends in suffix.
-func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (flag string, err error) {
-	known := fmt.Sprintf("%q %q %q", dir, texts, suffix)
+// symbolic links, and replaces others. texts are by a part of the file's name, which ends in suffix.
+func (b *Builder) overlay(dir string, texts map[string]string, suffix string, others map[string]string) (flag string, err error) {
+	b.overlaying.Lock()
+	defer b.overlaying.Unlock()
+	known := fmt.Sprintf("%q %q %q %q", dir, texts, suffix, others)
 	if flag := b.overlays[known]; flag != "" {
 		return flag, nil
 	}
@@ -390,6 +394,7 @@ func (b *Builder) overlay(dir string, texts map[string]string, suffix string) (f
 		return "", err
 	}
 	replace := map[string]string{}
+	maps.Copy(replace, others)
 	for part, text := range texts {
 		name := "zz_dyno_" + part
 		file := filepath.Join(folder, name+".go")

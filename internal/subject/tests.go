@@ -26,13 +26,14 @@ type TestPackage struct {
 	ImportPath string        // without the revision's worktree: the same in all settings
 	Dir        string        // of its sources, where its tests run
 	Go, Rev    string        // as Built's
-	Warnings   dyno.Warnings // Link and LinkSurvey may add some
+	Warnings   dyno.Warnings // Link may add some
 
-	src      *source           // where the go command is called, and how
-	goflags  []string          // from the variable GOFLAGS
-	name     string            // of the package that the last of its test files are of
-	fixed    bool              // the linker cannot change the order of functions
-	binaries map[uint32]string // paths by seed
+	src            *source           // where the go command is called, and how
+	goflags        []string          // from the variable GOFLAGS
+	name           string            // of the package, without "_test"
+	files, outside []string          // names of its test files, and of those of the package for external tests
+	fixed          bool              // the linker cannot change the order of functions
+	binaries       map[uint32]string // paths by seed
 }
 
 // Tests finds the packages with test files that patterns mean in s.Dir or, with s.Rev, in a worktree of
@@ -85,10 +86,8 @@ func (b *Builder) testPackage(l *listed, src *source, version, goflags string) *
 	}
 	p := &TestPackage{
 		ImportPath: l.ImportPath, Dir: l.Dir,
-		Go: version, Rev: src.rev, src: src, name: l.Name, goflags: strings.Fields(goflags), binaries: map[uint32]string{},
-	}
-	if len(l.XTestGoFiles) > 0 {
-		p.name += "_test"
+		Go: version, Rev: src.rev, src: src, name: l.Name, files: l.TestGoFiles, outside: l.XTestGoFiles,
+		goflags: strings.Fields(goflags), binaries: map[uint32]string{},
 	}
 	b.tests[key] = p
 	return p

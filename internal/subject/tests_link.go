@@ -17,6 +17,8 @@ import (
 // Link builds the test binary of p with functions in an order that the seed determines; 0 is the
 // linker's own. Before Go 1.23 all seeds give the same binary, and p.Warnings says so. It keeps the
 // binaries of seed 0 and of the last other seed. Different packages may be linked at the same time.
+//
+// The binary has a test of dyno's beside the user's: see package driver.
 func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path string, err error) {
 	if p.fixed {
 		seed = 0
@@ -49,7 +51,11 @@ func (b *Builder) Link(ctx context.Context, p *TestPackage, seed uint32) (path s
 }
 
 // goTest runs go test -c and returns the executable.
-func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, flags ...string) (string, error) {
+func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string) (string, error) {
+	driver, err := b.driver(p)
+	if err != nil {
+		return "", err
+	}
 	// All names are equally long, as they lie on the stack of the process.
 	out := filepath.Join(b.dir, fmt.Sprintf("test%06d", b.scratch.Add(1)))
 	if runtime.GOOS == "windows" {
@@ -61,7 +67,7 @@ func (b *Builder) goTest(ctx context.Context, p *TestPackage, layout []string, f
 	}
 	// Without symbols, as go test itself does it: it takes half the time.
 	ours := strings.Join(append([]string{"-s", "-w"}, layout...), " ")
-	args = append(append(args, joinLdflags(ours, p.goflags, p.src.flags)...), flags...)
+	args = append(append(args, joinLdflags(ours, p.goflags, p.src.flags)...), driver)
 	if _, err := b.command(ctx, p.src.dir, p.src.env, "go", append(args, p.ImportPath)...); err != nil {
 		return "", err
 	}
@@ -94,60 +100,3 @@ func joinLdflags(ours string, goflags, flags []string) (joined []string) {
 	}
 	return joined
 }
-
-// LinkSurvey builds the test binary of p, in the linker's own order, with BenchmarkDynoSurvey as
-// its last benchmark. That one prints totals of the process as a result: dyno-goroutines,
-// dyno-gc-cycles and dyno-gc-sec (CPU time of collecting without idle marking; from Go 1.20). If it
-// does not build, LinkSurvey does what Link does, and adds a warning.
-func (b *Builder) LinkSurvey(ctx context.Context, p *TestPackage) (path string, err error) {
-	if strings.Contains(strings.Join(slices.Concat(p.goflags, p.src.flags), " "), "-overlay") {
-		err = errors.New("the build has its own -overlay")
-	} else {
-		var flag string
-		if flag, err = b.overlay(p.Dir, map[string]string{"survey": "package " + p.name + "\n" + surveySource}, "_test.go"); err == nil {
-			path, err = b.goTest(ctx, p, nil, flag)
-		}
-	}
-	if err == nil || ctx.Err() != nil {
-		return path, err
-	}
-	path, lerr := b.Link(ctx, p, 0)
-	if lerr == nil {
-		p.Warnings.AddOf(dyno.WarnSurvey, p.ImportPath, "%s: its garbage collections and goroutines are not surveyed (the tests do not build with the survey benchmark: %s)",
-			p.ImportPath, strings.ReplaceAll(firstMessage(err), b.dir+string(filepath.Separator), ""))
-	}
-	return path, lerr
-}
-
-// surveySource is the benchmark without its package clause, for Go 1.18, with names that collide
-// with nothing. It prints its own result and skips, as package testing prints none where
-// -test.bench has elements of sub-benchmarks. Goroutines that are about to end get 10 ms.
-const surveySource = `
-import (
-	dynoFmt "fmt"
-	dynoRuntime "runtime"
-	dynoMetrics "runtime/metrics"
-	dynoTesting "testing"
-	dynoTime "time"
-)
-
-func BenchmarkDynoSurvey(b *dynoTesting.B) {
-	s := []dynoMetrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"},
-		{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
-	}
-	dynoMetrics.Read(s)
-	for i := 0; i < 10; i++ {
-		dynoTime.Sleep(dynoTime.Millisecond)
-	}
-	dynoFmt.Printf("BenchmarkDynoSurvey\t1\t%d dyno-goroutines", dynoRuntime.NumGoroutine())
-	if s[0].Value.Kind() == dynoMetrics.KindUint64 {
-		dynoFmt.Printf("\t%d dyno-gc-cycles", s[0].Value.Uint64())
-	}
-	if s[1].Value.Kind() == dynoMetrics.KindFloat64 && s[2].Value.Kind() == dynoMetrics.KindFloat64 {
-		dynoFmt.Printf("\t%g dyno-gc-sec", s[1].Value.Float64()-s[2].Value.Float64())
-	}
-	dynoFmt.Println()
-	b.SkipNow()
-}
-`

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -221,49 +220,16 @@ func TestJoinLdflags(t *testing.T) {
 	}
 }
 
-func TestLinkSurvey(t *testing.T) {
+// A build with an -overlay of its own keeps it.
+func TestDriverBesideOverlay(t *testing.T) {
 	b := newBuilder(t)
 	dir := benchModule(t)
-	p := mustTests(t, b, dyno.Subject{Dir: dir})[0]
-	path, err := b.LinkSurvey(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	survey := func(pattern string) map[string]float64 {
-		t.Helper()
-		out := run(t, p.Dir, path, "-test.run=^$", "-test.benchtime=1x", "-test.bench="+pattern)
-		last := out[strings.LastIndex(out, "Benchmark"):]
-		last, _, _ = strings.Cut(last, "\n")
-		f := strings.Split(last, "\t")
-		if f[0] != "BenchmarkDynoSurvey" {
-			t.Fatalf("it is not last in %q", out)
-		}
-		values := map[string]float64{}
-		for _, pair := range f[2:] {
-			value, unit, _ := strings.Cut(pair, " ")
-			values[unit], err = strconv.ParseFloat(value, 64)
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		return values
-	}
-	alone := survey("^BenchmarkDynoSurvey$")
-	if len(alone) != 3 || alone["dyno-gc-cycles"] < 1 || alone["dyno-gc-sec"] <= 0 {
-		t.Errorf("%v", alone)
-	}
-	for _, pattern := range []string{"^(BenchmarkLeaks|BenchmarkDynoSurvey)$/^sub$", "^(BenchmarkLeaks|BenchmarkDynoSurvey)$"} {
-		leaky := survey(pattern)
-		if more := leaky["dyno-goroutines"] - alone["dyno-goroutines"]; more != 5 { // it is called once with 1x
-			t.Errorf("%s: %g goroutines more, want 5", pattern, more)
-		}
-	}
-
-	writeFiles(t, dir, "own_test.go", "package x\n\nvar BenchmarkDynoSurvey int\n")
-	p = mustTests(t, b, dyno.Subject{Dir: dir, Build: []string{"-tags=own"}})[0]
-	path, err = b.LinkSurvey(context.Background(), p)
-	if err != nil || path != mustLink(t, b, p, 0) || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "not surveyed") {
-		t.Errorf("%s, %v, warnings %q; want the binary without it and a warning", path, err, p.Warnings)
+	writeFiles(t, dir, "other.txt", "package x\n\nimport \"testing\"\n\nfunc BenchmarkReplaced(b *testing.B) {}\n", "replaced_test.go", "package x\n",
+		"overlay.json", `{"Replace": {"replaced_test.go": "other.txt"}}`)
+	p := mustTests(t, b, dyno.Subject{Dir: dir, Build: []string{"-overlay=overlay.json"}})[0]
+	out := run(t, p.Dir, mustLink(t, b, p, 0), "-test.run=^$", "-test.benchtime=1x", "-test.bench=Replaced")
+	if !strings.Contains(out, "BenchmarkReplaced") {
+		t.Errorf("%s", out)
 	}
 }
 

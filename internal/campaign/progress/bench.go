@@ -21,7 +21,7 @@ type Bench struct {
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
 	beyond  bool // they are run after the time, too
 	began   time.Time
-	first   time.Time // when the first block began
+	second  time.Time // when the second block began: the first holds the survey
 	step    gobench.Step
 	entered time.Time     // the phase, or the block
 	all     int           // benchmarks that are open in the first block
@@ -62,24 +62,39 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 	}
 	switch {
 	case s.Phase == "profile": // whose blocks are others
-	case s.Block == 1 && p.first.IsZero():
-		p.first = now
-	case s.Block == 1 && s.Phase == "block" && s.Done == 0:
+	case s.Block == 1 && last.Block == 0:
+		p.foretell(s.Benchmarks, now)
+	case s.Block == 2 && p.second.IsZero():
+		p.second = now
+	case s.Block == 2 && s.Phase == "block" && s.Done == 0:
 		p.warn(s.Expected)
-	case s.Block == 2 && last.Block == 1:
-		p.warn(now.Sub(p.first))
+	case s.Block == 3 && last.Block == 2:
+		p.warn(now.Sub(p.second))
 	}
 }
 
-// misjudged is how many times as long as it was said before the first block the wanted ones may take
+// manyBenchmarks are worth a word before they are measured.
+const manyBenchmarks = 20
+
+// foretell says when a suite has its first answers. The time is divided so, whatever there is to do.
+func (p *Bench) foretell(benchmarks int, now time.Time) {
+	if p.blocks > 0 || benchmarks < manyBenchmarks {
+		return
+	}
+	before := now.Sub(p.began)
+	first := before + max(0, p.most-before)*6/10
+	p.say(fmt.Sprintf("note: %d benchmarks: the first answers come after about %v (consider: --bench, for fewer)", benchmarks, first.Round(10*time.Second)))
+}
+
+// misjudged is how many times as long as it was said before the second block the wanted ones may take
 // after it, without another note.
 const misjudged = 1.5
 
-// warn says that the wanted blocks take longer than the time, if each takes so long: before the
-// first by what the survey and the link tell, and after it if that was too little.
+// warn says that the wanted blocks take longer than the time, if each but the first takes so long: before the
+// second by what the survey and the link tell, and after it if that was too little.
 func (p *Bench) warn(each time.Duration) {
-	before := p.first.Sub(p.began)
-	end := (before + each*time.Duration(p.least)).Round(time.Second)
+	before := p.second.Sub(p.began)
+	end := (before + each*time.Duration(p.least-1)).Round(time.Second)
 	if each <= 0 || end <= p.most || end <= time.Duration(misjudged*float64(p.said)) {
 		return
 	}
@@ -90,18 +105,18 @@ func (p *Bench) warn(each time.Duration) {
 	}
 	if !p.beyond {
 		// A block that has begun is cut off, and what it has in all settings counts.
-		text += fmt.Sprintf(", but --duration %v has room for %d (consider: a longer one, or fewer benchmarks with --bench)", p.most, max(p.most-before, 0)/each)
+		text += fmt.Sprintf(", but --duration %v has room for %d (consider: a longer one, or fewer benchmarks with --bench)", p.most, 1+max(p.most-before, 0)/each)
 	}
 	p.say("note: " + text)
 }
 
 // end is when the wanted blocks may end, from the beginning; 0 if it is not known.
 func (p *Bench) end(now time.Time) time.Duration {
-	if p.step.Block < 2 {
+	if p.step.Block < 3 {
 		return 0
 	}
-	each := now.Sub(p.first) / time.Duration(p.step.Block-1)
-	return p.first.Sub(p.began) + each*time.Duration(p.least)
+	each := now.Sub(p.second) / time.Duration(p.step.Block-2)
+	return p.second.Sub(p.began) + each*time.Duration(p.least-1)
 }
 
 func (p *Bench) ended(now time.Time) {
@@ -148,6 +163,9 @@ func (p *Bench) line(now time.Time) string {
 		parts = append(parts, "linking")
 	case s.Phase == "block" && s.Benchmarks > 1:
 		parts = append(parts, fmt.Sprintf("%d measured", s.Done))
+		if s.Last != "" {
+			parts = append(parts, fmt.Sprintf("%s %+.1f%%", s.Last, 100*(s.Ratio-1)))
+		}
 	}
 	switch end := p.end(p.entered); {
 	case s.Phase == "profile": // which comes after the time that was given

@@ -13,13 +13,15 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/driver"
 )
 
 // blocks runs one block after the other. The random choices in a block depend only on the seed, the block,
 // the benchmarks that are open, and their numbers of launches and pairs.
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
-	began, expected := time.Now(), measuring(w.open())
+	began := time.Now()
+	var expected time.Duration
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := w.open()
 		if len(open) == 0 || w.late(block) {
@@ -32,24 +34,29 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err != nil {
 			return err
 		}
-		linked := time.Since(start)
-		times := moreLaunches(linked, open)
-		expected = linked + time.Duration(times)*measuring(open)
-		found := map[*pairing][]dyno.Benchmark{} // of each setting
-		for done, i := range rng.Perm(len(open)) {
-			if w.late(block) {
-				break
-			}
-			w.step(Step{Phase: "block", Block: block, Benchmarks: len(open), Done: done, Expected: expected})
-			if found[open[i]], err = w.bench(ctx, rng, open[i], paths, times); err != nil {
+		b := &blockRun{Run: w, rng: rng, block: block, open: open, paths: paths, start: start, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
+		b.divide()
+		if err = b.run(ctx); err != nil {
+			return err
+		}
+		expected = b.linked
+		for _, p := range open {
+			pace := paceOf(p.in, time.Duration(w.e.Bench.Sample), false)
+			expected += pace.least()
+		}
+		if block == 1 {
+			if err := w.sinkSurveys(sink); err != nil {
 				return err
 			}
 		}
-		if len(found) == 0 {
+		if len(b.found) == 0 {
+			if block == 1 && !w.late(block) { // all take long, which is known now
+				continue
+			}
 			break
 		}
-		finished += len(found)
-		if err := w.sinkBlock(block, start, open, found, sink); err != nil {
+		finished += len(b.found)
+		if err := w.sinkBlock(block, start, open, b.found, sink); err != nil {
 			return err
 		}
 		if w.Open != nil && w.e.Bench.Blocks == 0 {
@@ -67,22 +74,262 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	return nil
 }
 
-// moreLaunches multiplies the launches of open benchmarks, so that a block is worth the time of its
-// link.
-func moreLaunches(linked time.Duration, open []*pairing) int {
-	return min(mostMoreLaunches, max(1, int(worthLinking*linked/max(measuring(open), 1))))
+// A blockRun is one block while it runs.
+type blockRun struct {
+	*Run
+	rng    *rand.Rand
+	block  int
+	open   []*pairing
+	paths  map[*subject.TestPackage]string
+	heavy  []*pairing    // of those that were open, what takes too long for every block
+	start  time.Time     // of linking
+	linked time.Duration // what it took
+	time   time.Duration // that the block may take, if as many are wanted as can tell anything
+	light  time.Duration // and of it what is not heavy
+	found  map[*pairing][]dyno.Benchmark
+	done   int
+	last   string // benchmark that was measured
+	ratio  float64
 }
 
-// measuring estimates how long the launches of open benchmarks take in a block.
-func measuring(open []*pairing) (d time.Duration) {
-	for _, p := range open {
-		launch := p.pace.launch
-		for _, l := range p.in {
-			launch += max(processStart, l.start) // which is longer on a busy machine
+// run launches each package in turn, and in it each of its open benchmarks.
+func (b *blockRun) run(ctx context.Context) error {
+	byPackage := map[string][]*pairing{}
+	var packages []string
+	for _, p := range b.open {
+		if byPackage[p.pkg] == nil {
+			packages = append(packages, p.pkg)
 		}
-		d += time.Duration(p.pace.launches) * launch
+		byPackage[p.pkg] = append(byPackage[p.pkg], p)
 	}
-	return d
+	for launch, launches := 0, 1; launch < launches; launch++ {
+		for _, i := range b.rng.Perm(len(packages)) {
+			if err := b.launch(ctx, launch, byPackage[packages[i]]); err != nil {
+				return err
+			}
+		}
+		if launch == 0 {
+			launches = b.launches()
+		}
+	}
+	return b.runHeavy(ctx)
+}
+
+// launch measures the benchmarks of one package in processes of every setting, in random order.
+func (b *blockRun) launch(ctx context.Context, launch int, in []*pairing) error {
+	var team []*surveyor // nil where none is alive
+	defer func() { dismiss(team) }()
+	for _, i := range b.rng.Perm(len(in)) {
+		p := in[i]
+		if p.over || b.late(b.block) {
+			continue
+		}
+		if launch == 0 {
+			b.step(Step{Phase: "block", Block: b.block, Benchmarks: len(b.open), Done: b.done, Expected: b.expected(), Last: b.last, Ratio: b.ratio})
+			b.done++
+		}
+		var samples [][]dyno.Values
+		failed, err := 0, error(nil)
+		if team == nil {
+			team, failed, err = b.assemble(ctx, p)
+		}
+		if err == nil {
+			samples, failed, err = b.bench(ctx, p, team)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		bs := b.found[p]
+		if bs == nil {
+			bs = make([]dyno.Benchmark, len(p.in))
+			for i := range bs {
+				bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name}
+			}
+		}
+		for i := range bs {
+			bs[i].N = p.pace.n
+		}
+		if err != nil {
+			dismiss(team)
+			team = nil
+			if b.Lost != nil {
+				err = errors.Join(err, b.Lost())
+			}
+			p.over = true
+			if bs[failed].Err = err.Error(); !p.surveyed {
+				p.in[failed].Err = err.Error()
+				continue // its survey says it
+			}
+		}
+		for i := range samples {
+			bs[i].Launches = append(bs[i].Launches, samples[i])
+		}
+		if launch == 0 && samples != nil {
+			p.blocks++
+			b.saw(p, samples)
+		}
+		if samples != nil || err != nil {
+			b.found[p] = bs
+		}
+	}
+	return nil
+}
+
+// saw keeps what one launch tells of a benchmark, for whoever watches.
+func (b *blockRun) saw(p *pairing, samples [][]dyno.Values) {
+	var ratios []float64
+	for i := range samples[0] {
+		if len(samples) < 2 {
+			return
+		}
+		x, _ := samples[0][i].Get("sec/op")
+		if y, ok := samples[1][i].Get("sec/op"); ok && x > 0 {
+			ratios = append(ratios, y/x)
+		}
+	}
+	if len(ratios) > 0 {
+		b.last, b.ratio = p.name, middle(ratios)
+	}
+}
+
+// assemble starts a process of each setting at the same time, as that takes some 40 ms and disturbs others. Which failed it says with an error.
+func (b *blockRun) assemble(ctx context.Context, p *pairing) (team []*surveyor, failed int, err error) {
+	team = make([]*surveyor, len(p.in))
+	errs := make([]error, len(p.in))
+	var wg sync.WaitGroup
+	for _, i := range b.rng.Perm(len(p.in)) {
+		l := p.in[i]
+		wg.Go(func() {
+			t, err := b.Start(ctx, b.paths[l.p], b.options(b.sides[i], l.p, "-test.run=^"+driver.Test+"$"))
+			if errs[i] = err; err == nil {
+				team[i] = &surveyor{t: t, base: t.Base()}
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			dismiss(team)
+			return nil, i, err
+		}
+	}
+	return team, 0, nil
+}
+
+func dismiss(team []*surveyor) {
+	var wg sync.WaitGroup
+	for _, v := range team {
+		if v != nil {
+			wg.Go(v.t.Close)
+		}
+	}
+	wg.Wait()
+}
+
+// bench lets the processes of a team take turns in one benchmark, and returns the samples of each. Before its first turns it is surveyed.
+func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (samples [][]dyno.Values, failed int, err error) {
+	if !p.surveyed {
+		if failed, err = b.survey(ctx, p, team); err != nil || p.pace.least() > firstMost*b.room(p) && len(b.open) > 1 {
+			return nil, failed, err
+		}
+	}
+	limit := hangLimit(p.pace.launch)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was stopped after %v, but should take %v by its survey", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
+	defer cancel()
+	pairs := p.pace.pairsIn(b.room(p))
+	if !p.pace.alone {
+		for _, i := range b.rng.Perm(len(team)) { // which is first may matter
+			first, err := team[i].t.Begin(ctx, p.in[i].Printed, p.pace.benchtime(), endlessCount, 1)
+			if err == nil && first.Ended {
+				err = noResult(first)
+			}
+			if err != nil {
+				return nil, i, err
+			}
+		}
+	}
+	if samples, failed, err = b.pairs(ctx, p, team, pairs); err != nil {
+		return samples, failed, err
+	}
+	if !p.pace.alone {
+		for i, v := range team {
+			if v.base, err = v.t.End(ctx); err != nil {
+				return nil, i, err
+			}
+		}
+	}
+	if p.learn(samples) {
+		p.pace = paceOf(p.in, time.Duration(b.e.Bench.Sample), turnsRuntime(b.e))
+	}
+	return samples, 0, nil
+}
+
+// learn takes the speed of turns for that of the survey where they have more iterations.
+func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
+	for i, l := range p.in {
+		if l.N >= p.pace.n {
+			continue
+		}
+		var secs []float64
+		for _, v := range samples[i] {
+			if sec, ok := v.Get("sec/op"); ok {
+				secs = append(secs, sec)
+			}
+		}
+		if len(secs) > 0 {
+			l.N, l.Sec, learnt = p.pace.n, middle(secs), true
+		}
+	}
+	return learnt
+}
+
+// endlessCount is a -test.count that is never reached.
+const endlessCount = 1000000000
+
+// survey surveys a benchmark in every setting, and finds its pace.
+func (b *blockRun) survey(ctx context.Context, p *pairing, team []*surveyor) (failed int, err error) {
+	room := surveyFrac * time.Duration(b.e.Bench.Duration).Seconds() / float64(len(b.sides)*len(b.pairings))
+	for _, i := range b.rng.Perm(len(team)) {
+		v := team[i]
+		const patience = 20 * time.Second
+		quiet := max(surveyQuiet, time.Duration(b.e.Bench.Duration)/10) + patience
+		ctx, cancel := context.WithTimeoutCause(ctx, quiet, fmt.Errorf("it was stopped after %v", quiet))
+		v.l, v.room, v.long = p.in[i], room, min(surveyLong, room/3)
+		err := v.survey(ctx)
+		cancel()
+		if err != nil {
+			return i, err
+		}
+	}
+	p.surveyed = true
+	p.pace = paceOf(p.in, time.Duration(b.e.Bench.Sample), turnsRuntime(b.e))
+	return 0, nil
+}
+
+// pairs are turns of all settings. The first is random, and every other pair is the one before backwards: effects of a turn on the
+// next, and a drift over two pairs, fall on all settings alike.
+func (b *blockRun) pairs(ctx context.Context, p *pairing, team []*surveyor, most int) (samples [][]dyno.Values, failed int, err error) {
+	samples = make([][]dyno.Values, len(team))
+	var order []int
+	began := time.Now()
+	for pair := range most {
+		if pair >= fewestPairs && time.Since(began).Seconds() >= launchSec {
+			break
+		}
+		if pair%2 == 0 {
+			order = b.rng.Perm(len(team))
+		} else {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
+			v, err := turn(ctx, team[i], p.in[i], &p.pace)
+			if err != nil {
+				return nil, i, err
+			}
+			samples[i] = append(samples[i], v)
+		}
+	}
+	return samples, 0, nil
 }
 
 // layout links what the open benchmarks need, in an order of functions that all settings share and
@@ -133,109 +380,27 @@ func (w *Run) fresh(s *side) (fresh dyno.Warnings) {
 	return fresh
 }
 
-// bench runs times as many launches as the pace has, and returns what each setting has. If it fails in
-// one of them, that one has Err, all keep the launches before, and the benchmark is over.
-func (w *Run) bench(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string, times int) ([]dyno.Benchmark, error) {
-	bs := make([]dyno.Benchmark, len(p.in))
-	for i := range bs {
-		bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name, N: p.pace.n}
-	}
-	for range times * p.pace.launches {
-		samples, failed, err := w.launch(ctx, rng, p, paths)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if err != nil {
-			if w.Lost != nil {
-				err = errors.Join(err, w.Lost())
-			}
-			bs[failed].Err, p.over = err.Error(), true
-			break
-		}
-		for i := range bs {
-			bs[i].Launches = append(bs[i].Launches, samples[i])
-		}
-	}
-	return bs, nil
-}
-
-// launch starts a process of each setting, lets them take turns, and returns the samples of each.
-// With an error it says which setting failed.
-//
-// The first turn is random, and every other pair is the one before backwards: effects of a turn on the
-// next, and a drift over two pairs, fall on all settings alike.
-func (w *Run) launch(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (samples [][]dyno.Values, failed int, err error) {
-	limit := hangLimit(p.pace.launch)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was stopped after %v, but should take %v by its survey", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
-	defer cancel()
-	turns, failed, err := w.start(ctx, rng, p, paths)
-	defer func() {
-		var wg sync.WaitGroup
-		for _, t := range turns {
-			if t != nil {
-				wg.Go(t.Close)
-			}
-		}
-		wg.Wait()
-	}()
-	if err != nil {
-		return nil, failed, err
-	}
-	samples = make([][]dyno.Values, len(p.in))
-	var order []int
-	began := time.Now()
-	for pair := range p.pace.pairs {
-		if pair >= fewestPairs && time.Since(began).Seconds() >= launchSec {
-			break
-		}
-		if pair%2 == 0 {
-			order = rng.Perm(len(p.in))
-		} else {
-			slices.Reverse(order)
-		}
-		for _, i := range order {
-			v, err := turn(ctx, turns[i], p.in[i])
-			if err != nil {
-				return nil, i, err
-			}
-			samples[i] = append(samples[i], v)
-		}
-	}
-	return samples, 0, nil
-}
-
 // hangLimit allows for a busy machine and for a benchmark slower than in its survey.
 func hangLimit(expected time.Duration) time.Duration { return 20*expected + 10*time.Second }
 
-// start starts a process of each setting at the same time, as that takes some 40 ms and disturbs
-// others. Also after an error the caller closes those that were started.
-func (w *Run) start(ctx context.Context, rng *rand.Rand, p *pairing, paths map[*subject.TestPackage]string) (turns []Turns, failed int, err error) {
-	turns = make([]Turns, len(p.in))
-	errs := make([]error, len(p.in))
-	var wg sync.WaitGroup
-	for _, i := range rng.Perm(len(p.in)) {
-		l := p.in[i]
-		wg.Go(func() {
-			turns[i], errs[i] = w.Start(ctx, paths[l.p], w.options(w.sides[i], l.p, "-test.bench="+patternOf(l.Printed),
-				fmt.Sprintf("-test.benchtime=%dx", p.pace.n), "-test.count=1000000000"))
-		})
+// turn returns the sample of a turn. Of two samples it is the second: the first was under way when the process was
+// stopped, and warms up what the others have cooled down. A long sample is one that begins in the turn.
+func turn(ctx context.Context, v *surveyor, l *benchmark, p *pace) (dyno.Values, error) {
+	var b Batch
+	var err error
+	if p.alone {
+		b, err = v.t.Begin(ctx, l.Printed, p.benchtime(), 1, endless)
+		v.base = b.Totals
+	} else {
+		b, err = v.t.Turn(ctx, 2)
 	}
-	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return turns, i, err
-		}
-	}
-	return turns, 0, nil
-}
-
-// turn takes two samples and returns the second: the first was under way when the process was
-// stopped, and warms up what the others have cooled down.
-func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
-	r, err := t.Turn(ctx, 2)
 	if err != nil {
 		return nil, err
 	}
+	if len(b.Results) == 0 {
+		return nil, noResult(b)
+	}
+	r := b.Results[len(b.Results)-1]
 	if name := nameOf(r.Name, l.procs); name != l.Printed {
 		return nil, fmt.Errorf("read the result of a benchmark: got one of %s, not of %s", name, l.Printed)
 	}
@@ -243,4 +408,9 @@ func turn(ctx context.Context, t Turns, l *benchmark) (dyno.Values, error) {
 		return nil, errors.New("read the result of a benchmark: it has no values")
 	}
 	return r.Values, nil
+}
+
+func middle(xs []float64) float64 {
+	slices.Sort(xs)
+	return xs[len(xs)/2]
 }

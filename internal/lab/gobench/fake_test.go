@@ -53,8 +53,8 @@ type fakeBinaries struct {
 	exits    map[string]string   // why every process of a level ends before it runs anything
 	log      []string            // turns, as level:name
 	launched map[string]int
-	running  map[string]int // processes by name of the benchmark
-	most     int            // benchmarks with a process at one time
+	running  map[string]int // processes by package
+	most     int            // packages with a process at one time
 	seeds    []uint32
 	args     []string // of all processes
 	cpus     []int
@@ -87,21 +87,17 @@ func (f *fakeBinaries) bencher() *Bencher {
 			return found, nil
 		},
 		Link: func(_ context.Context, p *subject.TestPackage, seed uint32) (string, error) {
+			if text, ok := f.broken[p.ImportPath]; ok && p.Dir == "b" {
+				return "", errors.New(text)
+			}
 			f.link(1)
 			time.Sleep(time.Second)
 			f.link(-1)
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if !slices.Contains(f.seeds, seed) {
+			if seed != 0 && !slices.Contains(f.seeds, seed) {
 				f.seeds = append(f.seeds, seed)
 			}
-			return p.ImportPath, nil
-		},
-		LinkSurvey: func(_ context.Context, p *subject.TestPackage) (string, error) {
-			if text, ok := f.broken[p.ImportPath]; ok && p.Dir == "b" {
-				return "", errors.New(text)
-			}
-			time.Sleep(time.Second)
 			return p.ImportPath, nil
 		},
 		Once:  f.once,
@@ -119,7 +115,7 @@ func (f *fakeBinaries) bencher() *Bencher {
 				return src
 			}, nil
 		},
-		CPUs: func(n int) []int { return []int{1}[:n] },
+		CPUs: func(n int) []int { return []int{1}[:min(n, 1)] },
 	}
 }
 
@@ -144,7 +140,7 @@ func matches(pattern, name string) (ok, partial bool) {
 	return true, len(elems) < len(ps)
 }
 
-// A fakeProcess counts what BenchmarkDynoSurvey tells.
+// A fakeProcess counts what the driver tells: collections that are not forced.
 type fakeProcess struct {
 	w                 io.Writer
 	level             string
@@ -154,7 +150,6 @@ type fakeProcess struct {
 
 // call runs a benchmark's function, and returns what its timer shows.
 func (p *fakeProcess) call(b *fakeBench, n int64) float64 {
-	p.cycles++ // forced
 	p.gc += 100e-6
 	cycles := float64(n) * b.bytes / (4 << 20)
 	p.cycles += float64(int(cycles))
@@ -232,14 +227,6 @@ func (f *fakeBinaries) once(ctx context.Context, path string, o Options, stdout 
 			bad = bad || end == "FAIL"
 		}
 	}
-	if ok, _ := matches(arg(o.Args, "-test.bench"), surveyName); ok {
-		if verbose {
-			fmt.Fprintf(stdout, "Benchmark%s\n", surveyName)
-		}
-		p.call(&fakeBench{}, 1)
-		time.Sleep(10 * time.Millisecond)
-		fmt.Fprintf(stdout, "BenchmarkDynoSurvey\t1\t%d dyno-goroutines\t%g dyno-gc-cycles\t%g dyno-gc-sec\n", 2+p.goroutines, p.cycles, p.gc)
-	}
 	if bad {
 		fmt.Fprint(stdout, "FAIL\n")
 		return "exit status 1", errors.New("benchmark ended: exit status 1")
@@ -303,63 +290,100 @@ func (f *fakeBinaries) sample(ctx context.Context, p *fakeProcess, b *fakeBench,
 // A fakeTurns is a process that takes turns.
 type fakeTurns struct {
 	f     *fakeBinaries
-	b     fakeBench
+	path  string
 	p     *fakeProcess
+	b     *fakeBench // that runs
 	n     int64
 	turns int
 }
 
 func (f *fakeBinaries) start(_ context.Context, path string, o Options) (Turns, error) {
+	time.Sleep(10 * time.Millisecond)
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.args = append(f.args, strings.Join(o.Args, " "))
-	f.mu.Unlock()
-	n, _ := strconv.ParseInt(strings.TrimSuffix(arg(o.Args, "-test.benchtime"), "x"), 10, 64)
-	level := o.Env["V"]
-	for _, b := range f.here(path, level) {
-		if ok, partial := matches(arg(o.Args, "-test.bench"), b.name); !ok || partial {
-			continue
-		}
-		b.once += b.drags[level]
-		f.mu.Lock()
-		f.launched[level+":"+b.name]++
-		f.running[b.name]++
-		f.most = max(f.most, len(f.running))
-		f.mu.Unlock()
-		time.Sleep(10 * time.Millisecond)
-		return &fakeTurns{f: f, b: b, p: &fakeProcess{level: level}, n: n}, nil
-	}
-	return nil, errors.New("none matches")
+	f.running[path]++
+	f.most = max(f.most, len(f.running))
+	return &fakeTurns{f: f, path: path, p: &fakeProcess{level: o.Env["V"], w: io.Discard}}, nil
 }
 
-func (t *fakeTurns) Turn(ctx context.Context, n int) (Result, error) {
+func (t *fakeTurns) totals() totals {
+	return totals{float64(2 + t.p.goroutines), t.p.cycles, t.p.gc}
+}
+
+func (t *fakeTurns) Begin(ctx context.Context, printed, benchtime string, count, results int) (batch Batch, err error) {
+	t.b, t.turns = nil, 0
+	for _, b := range t.f.here(t.path, t.p.level) {
+		if b.name == printed {
+			t.b = &b
+		}
+	}
+	if t.b == nil || t.b.skips {
+		return Batch{Ended: true, Totals: t.totals()}, nil
+	}
+	t.p.calls = 0
+	if results == 1 {
+		t.f.launched[t.p.level+":"+printed]++
+		t.b.once += t.b.drags[t.p.level]
+	}
+	t.n, _ = strconv.ParseInt(strings.TrimSuffix(benchtime, "x"), 10, 64)
+	for range min(count, results) {
+		var out strings.Builder
+		t.p.w = &out
+		status, err := t.f.sample(ctx, t.p, t.b, benchtime, false)
+		if err != nil {
+			return batch, err
+		}
+		if status == "FAIL" {
+			return batch, errors.New("benchmark failed:\n" + out.String())
+		}
+		for _, r := range resultsIn(out.String()) {
+			batch.Results = append(batch.Results, timedResult{r, time.Now()})
+		}
+	}
+	if count <= results {
+		batch.Ended, batch.Totals = true, t.totals()
+	}
+	return batch, nil
+}
+
+func (t *fakeTurns) Base() totals { return t.totals() }
+
+func (t *fakeTurns) End(context.Context) (totals, error) {
+	t.b = nil
+	return t.totals(), nil
+}
+
+func (t *fakeTurns) Turn(ctx context.Context, n int) (Batch, error) {
 	key := t.p.level + ":" + t.b.name
 	t.f.log = append(t.f.log, key)
 	if t.turns++; t.turns == 2 {
 		if at, ok := t.b.dies[t.p.level]; ok && at == t.f.launched[key] {
-			return Result{}, errors.New("benchmark ended: signal: killed")
+			return Batch{}, errors.New("benchmark ended: signal: killed")
 		}
 		if at, ok := t.b.stuck[t.p.level]; ok && at == t.f.launched[key] {
 			<-ctx.Done()
-			return Result{}, context.Cause(ctx)
+			return Batch{}, context.Cause(ctx)
 		}
 	}
 	var timed float64
 	for range n {
-		timed = t.p.call(&t.b, t.n)
+		timed = t.p.call(t.b, t.n)
 	}
 	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
+		return Batch{}, context.Cause(ctx)
 	}
 	if t.b.noValues {
-		return Result{Name: t.b.name + "-4", N: t.n}, nil
+		return Batch{Results: []timedResult{{Result: Result{Name: t.b.name + "-4", N: t.n}}}}, nil
 	}
-	return resultsIn(fmt.Sprintf("Benchmark%s-4\t%d\t%.7f ns/op\t%d turns\n", t.b.name, t.n, timed/float64(t.n)*1e9, t.turns))[0], nil
+	r := resultsIn(fmt.Sprintf("Benchmark%s-4\t%d\t%.7f ns/op\t%d turns\n", t.b.name, t.n, timed/float64(t.n)*1e9, t.turns))[0]
+	return Batch{Results: []timedResult{{r, time.Now()}}}, nil
 }
 
 func (t *fakeTurns) Close() {
 	t.f.mu.Lock()
 	defer t.f.mu.Unlock()
-	if t.f.running[t.b.name]--; t.f.running[t.b.name] == 0 {
-		delete(t.f.running, t.b.name)
+	if t.f.running[t.path]--; t.f.running[t.path] == 0 {
+		delete(t.f.running, t.path)
 	}
 }

@@ -25,13 +25,11 @@ import (
 // A Bencher runs the blocks of an experiment with a Bench. [Open] gives it the hands of this
 // machine.
 type Bencher struct {
-	// Tests, Link and LinkSurvey are those of subject.Builder. The binary of LinkSurvey has
-	// BenchmarkDynoSurvey, which runs last and tells totals of its process.
-	Tests      func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
-	Link       func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
-	LinkSurvey func(ctx context.Context, p *subject.TestPackage) (path string, err error)
-	Start      func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
-	Once       func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
+	// Tests and Link are those of subject.Builder.
+	Tests func(ctx context.Context, s dyno.Subject, patterns []string) ([]*subject.TestPackage, error)
+	Link  func(ctx context.Context, p *subject.TestPackage, seed uint32) (path string, err error)
+	Start func(ctx context.Context, path string, o Options) (Turns, error) // the function Start, and Once is RunOnce
+	Once  func(ctx context.Context, path string, o Options, stdout io.Writer) (status string, err error)
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
@@ -43,8 +41,8 @@ type Bencher struct {
 	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
 	// the experiment has a number of blocks.
 	Open func(block int) func(pkg, name string) bool
-	// Least is the number of blocks that are run however long they take, where the experiment has
-	// neither Bench.Duration nor a number of blocks.
+	// Least is the fewest blocks that can tell a change. A run divides its time by them, and without
+	// Bench.Duration and a number of blocks has them however long they take.
 	Least int
 	Dir   func(n int) (string, error) // makes the directory for the files of trial n, for Profile
 	Watch func(Step)                  // told of each step; it may be nil
@@ -56,7 +54,7 @@ func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
 	keeper := &needs.Keeper{Build: b.Build}
 	return &Bencher{
 		Needs: keeper.Environment, Lost: keeper.Ended,
-		Tests: b.Tests, Link: b.Link, LinkSurvey: b.LinkSurvey, Once: RunOnce, CPUs: guard.PinnedCPUs,
+		Tests: b.Tests, Link: b.Link, Once: RunOnce, CPUs: guard.PinnedCPUs,
 		Start: func(ctx context.Context, path string, o Options) (Turns, error) {
 			p, err := Start(ctx, path, o)
 			if err != nil {
@@ -69,7 +67,10 @@ func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
 
 // Turns is a [Process].
 type Turns interface {
-	Turn(ctx context.Context, n int) (Result, error)
+	Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error)
+	Turn(ctx context.Context, n int) (Batch, error)
+	End(ctx context.Context) (totals, error)
+	Base() totals // of the process before its first benchmark
 	Close()
 }
 
@@ -81,6 +82,9 @@ type Step struct {
 	Done       int    // of them
 
 	Expected time.Duration // that this block may take, with its links; 0 while it is not known
+
+	Last  string  // the benchmark that was measured last, "" if there is none
+	Ratio float64 // and its time in the second setting over that in the first, by one launch
 }
 
 // A Run is one run of benchmarks. Bencher.Run makes it; Profile takes profiles of what changed.
@@ -95,6 +99,8 @@ type Run struct {
 	told     dyno.Warnings    // of builds and needs
 	end      time.Time        // of Bench.Duration
 	least    int              // blocks that are run after it, too
+	whole    bool             // all benchmarks are in every block
+	credit   time.Duration    // that what takes long has left of its part of the time
 }
 
 // A side is one setting.
@@ -106,22 +112,24 @@ type side struct {
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
 	warnings dyno.Warnings
+	died     error // how the first test binary ended that is not known to have shown all its benchmarks
 }
 
 type benchmark struct {
 	dyno.Survey
 	p      *subject.TestPackage
-	teller *teller       // that surveys it
-	procs  int           // GOMAXPROCS of its processes
-	start  time.Duration // that a process of its binary took until its first benchmark, in the survey
-	fixed  float64       // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
-	grows  float64       // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+	procs  int     // GOMAXPROCS of its processes
+	fixed  float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	around float64 // seconds of what runs before the benchmark begins, as the benchmark that it is a part of
+	grows  float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
 }
 
 // A pairing is a benchmark in all settings.
 type pairing struct {
 	pkg, name string
 	in        []*benchmark // of each setting
+	surveyed  bool
+	blocks    int // in which it was measured
 	pace      pace
 	over      bool // it failed, or needs no more blocks
 }
@@ -141,9 +149,20 @@ func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.R
 	if err := w.needed(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.survey(ctx); err != nil {
+	if err := w.discover(ctx); err != nil {
 		return nil, err
 	}
+	if len(w.open()) == 0 {
+		if err := w.sinkSurveys(sink); err != nil {
+			return nil, err
+		}
+		return nil, w.noneRuns()
+	}
+	return w, w.blocks(ctx, sink)
+}
+
+// sinkSurveys hands over the result ForSurvey of each setting.
+func (w *Run) sinkSurveys(sink func(*dyno.Result) error) error {
 	for _, s := range w.sides {
 		r := w.result(s, 0, dyno.ForSurvey, time.Now())
 		r.Warnings = s.warnings
@@ -151,13 +170,10 @@ func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.R
 			r.Surveys = append(r.Surveys, l.Survey)
 		}
 		if err := sink(r); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if len(w.open()) == 0 {
-		return nil, w.noneRuns()
-	}
-	return w, w.blocks(ctx, sink)
+	return nil
 }
 
 func (b *Bencher) begin(e *dyno.Experiment) *Run {
@@ -231,7 +247,7 @@ func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.
 func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	return Options{
 		Dir: p.Dir, Env: s.env, CPUs: w.cpus,
-		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),
+		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args), // the last of two counts
 	}
 }
 

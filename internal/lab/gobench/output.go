@@ -3,6 +3,7 @@ package gobench
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/driver"
 )
 
 type timedResult struct {
@@ -25,14 +27,16 @@ type timedResult struct {
 // failure, otherwise after.
 type output struct {
 	procs int // GOMAXPROCS, if it is known
-	begun time.Time
-	first time.Time // when the first benchmark began; with -test.v
 	quiet time.Duration
 	timer *time.Timer // is set back whenever something is printed
 	lines lineScanner
 
 	results []timedResult
 	names   []string               // of benchmarks in the order in which they began, those with sub-benchmarks included
+	starts  map[string]time.Time   // when they began
+	own     map[string]float64     // seconds of an outermost benchmark without those within it
+	outer   string                 // the one that runs
+	since   time.Time              // when it last began or went on
 	of      map[string]timedResult // by name
 	fates   map[string]*fate       // of those that failed or were skipped, by name
 	said    []string               // indented lines since the last benchmark began or ended
@@ -48,8 +52,8 @@ type fate struct {
 
 func newOutput(procs int, quiet time.Duration, onQuiet func()) *output {
 	o := &output{
-		procs: procs, begun: time.Now(), quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
-		of: map[string]timedResult{}, fates: map[string]*fate{},
+		procs: procs, quiet: quiet, timer: time.AfterFunc(quiet, onQuiet),
+		of: map[string]timedResult{}, fates: map[string]*fate{}, starts: map[string]time.Time{}, own: map[string]float64{},
 	}
 	o.lines = lineScanner{result: o.result, other: o.line}
 	return o
@@ -74,6 +78,7 @@ func (o *output) result(l resultLine) {
 	t := timedResult{l.parse(), time.Now()}
 	o.results = append(o.results, t)
 	o.of[o.named(t.Name)] = t
+	o.since = t.at
 	o.said, o.last = nil, nil
 }
 
@@ -86,12 +91,15 @@ func (o *output) line(b []byte) {
 	}
 	switch {
 	case line == "PASS" || line == "FAIL":
+		o.own[o.outer] += time.Since(o.since).Seconds()
 		o.ended = true
 	case nameAlone.MatchString(line):
-		if len(o.names) == 0 {
-			o.first = time.Now()
-		}
-		o.names = append(o.names, strings.TrimPrefix(line, "Benchmark"))
+		name := strings.TrimPrefix(line, "Benchmark")
+		now := time.Now()
+		o.own[o.outer] += now.Sub(o.since).Seconds()
+		o.outer, _, _ = strings.Cut(name, "/")
+		o.since = now
+		o.names, o.starts[name] = append(o.names, name), now
 		o.said, o.last = nil, nil
 	case strings.HasPrefix(line, "--- SKIP: Benchmark"):
 		o.fate(strings.TrimPrefix(line, "--- SKIP: Benchmark"), false)
@@ -166,6 +174,10 @@ func (o *output) leaves() (found []*benchmark) {
 			l.Err = cmp.Or(strings.Join(f.said, "\n"), "it failed")
 		case ran:
 			l.take(r)
+			l.Outside = max(0, r.at.Sub(o.starts[name]).Seconds()-float64(l.N)*l.Sec)
+			if outer, _, nested := strings.Cut(name, "/"); nested {
+				l.around = o.own[outer]
+			}
 		case f != nil:
 			l.Err = strings.TrimSuffix("skipped: "+strings.Join(f.said, "\n"), ": ")
 		default:
@@ -197,6 +209,22 @@ type Result struct {
 	Name   string      // as printed, without "Benchmark": see nameOf
 	N      int64       // iterations, at least 1
 	Values dyno.Values // in base units: sec/op, B/s, B/op, allocs/op and the benchmark's own; none is NaN or infinite
+}
+
+// totals are figures of a whole process.
+type totals struct{ goroutines, collections, gcSec float64 }
+
+func (t totals) since(base totals) totals {
+	return totals{t.goroutines - base.goroutines, t.collections - base.collections, t.gcSec - base.gcSec}
+}
+
+// parseTotals reads the line that driver.End begins.
+func parseTotals(line []byte) (t totals, ok bool) {
+	if !bytes.HasPrefix(line, []byte(driver.End+" ")) {
+		return t, false
+	}
+	n, _ := fmt.Sscanf(string(line), driver.End+" %f %f %f", &t.goroutines, &t.collections, &t.gcSec)
+	return t, n == 3
 }
 
 // nameOf is the name of a benchmark without the "-8" of GOMAXPROCS=8, which package testing appends

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,14 +26,22 @@ const (
 	wantCollections         = 1.5 // collections of such a sample. Each begins with an empty heap, so with 1 chance decides.
 	// Pairs of samples of a launch. Another launch has another memory layout, so many pairs of one
 	// are worth little; with few, the noisy first ones weigh too much.
-	mostPairs, fewestPairs    = 36, 3
-	launchSec                 = 0.5  // the longest launch of all settings together: 30 benchmarks have two blocks a minute
-	slowSec                   = 1.0  // a slower iteration has one pair and one launch: over seconds the speed averages out
-	mostLaunches, fewLaunches = 3, 2 // launches of a benchmark in a block; few if one takes more than half of launchSec
-	// A block should measure worthLinking times as long as linking took, so launches are multiplied
-	// by up to mostMoreLaunches.
-	worthLinking, mostMoreLaunches = 2, 4
-	processStart                   = 20 * time.Millisecond // the least time of a launch beside its samples, for each process
+	mostPairs, fewestPairs = 36, 2
+	launchSec              = 0.5  // the longest launch of all settings together
+	slowSec                = 1.0  // a slower iteration has one pair: over seconds the speed averages out
+	slowTurnSec            = 2.0  // and what takes so long for a pair
+	aloneSec               = 0.05 // a longer sample needs none before it that warms up
+	// A block should measure worthLinking times as long as linking took, so packages are launched
+	// up to mostLaunches times.
+	worthLinking, mostLaunches = 1, 12
+	turnSec                    = 0.0005 // of a turn beside its samples
+	// If there is no time for all, those that are quick have lightShare of it. What takes heavyTimes the mean is not. A first block passes over
+	// what takes firstMost times the mean.
+	lightShare, heavyTimes, firstMost = 0.7, 4, 4
+	keptFrac                          = 0.5 // of the time is for what the fewest blocks leave open
+	blocksAhead                       = 4   // a block takes no more than so many would
+	// A run whose duration was not asked for may take beyond times as long, if then all benchmarks get the blocks that can tell a change.
+	beyond = 1.5
 	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
 	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).
 	leastHeap  = 256 << 10
@@ -41,9 +50,24 @@ const (
 )
 
 type pace struct {
-	n               int64         // iterations of a sample
-	pairs, launches int           // pairs at most: a launch that takes long has fewer
-	launch          time.Duration // that a launch takes, as expected
+	n      int64         // iterations of a sample
+	pairs  int           // of a launch
+	alone  bool          // each turn begins the benchmark anew, and is one sample
+	each   time.Duration // that a pair takes, as expected
+	begins time.Duration // and what comes before the pairs
+	launch time.Duration // and a launch
+}
+
+func (p *pace) benchtime() string { return strconv.FormatInt(p.n, 10) + "x" }
+
+// least is what a launch takes with the fewest pairs.
+func (p *pace) least() time.Duration {
+	return p.begins + time.Duration(min(p.pairs, fewestPairs))*p.each
+}
+
+// pairsIn is how many pairs a launch has that may take so long.
+func (p *pace) pairsIn(d time.Duration) int {
+	return max(min(p.pairs, fewestPairs), min(p.pairs, int((d-p.begins)/max(1, p.each))))
 }
 
 // paceOf derives the pace of a benchmark from its surveys in each setting. sample is the length
@@ -73,19 +97,35 @@ func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
 		slowest = max(slowest, l.sec())
 	}
 	n = max(n, floor)
-	p := pace{n: max(1, int64(math.Round(n))), pairs: mostPairs, launches: mostLaunches}
+	p := pace{n: max(1, int64(math.Round(n))), pairs: mostPairs}
 	for _, l := range in {
-		turn += 2 * l.wall(p.n) // the first sample of a turn is thrown away
+		sample := l.wall(p.n)
+		p.alone = p.alone || sample >= aloneSec
+		turn += sample
 	}
-	if slowest > slowSec {
-		p.pairs, p.launches = 1, 1
+	for _, l := range in {
+		p.alone = p.alone && l.around < l.wall(p.n)/2 // what is around it would run anew, too
 	}
-	// A process also has a first sample, before its turns.
-	pairs := min(float64(p.pairs), max(fewestPairs, launchSec/turn))
-	p.launch = time.Duration((pairs*turn + turn/2) * float64(time.Second))
-	if p.launch.Seconds() > launchSec/2 {
-		p.launches = min(p.launches, fewLaunches)
+	begins := 0.0
+	if !p.alone {
+		begins = turn
+		turn *= 2 // the first sample of a turn is thrown away
 	}
+	for _, l := range in {
+		if p.alone {
+			turn += l.around
+		} else {
+			begins += l.around
+		}
+	}
+	turn += turnSec * float64(len(in))
+	p.pairs = max(fewestPairs, min(p.pairs, int(launchSec/turn)))
+	if slowest > slowSec || turn > slowTurnSec {
+		p.pairs = 1
+	}
+	p.each = time.Duration(turn * float64(time.Second))
+	p.begins = time.Duration(begins * float64(time.Second))
+	p.launch = p.begins + time.Duration(p.pairs)*p.each
 	return p
 }
 

@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -31,49 +32,49 @@ func TestPaceOf(t *testing.T) {
 		return l
 	}
 	for _, c := range []struct {
-		name            string
-		in              []*benchmark
-		sample          time.Duration
-		n               int64
-		pairs, launches int  // pairs that the time of a launch is expected to allow
-		runtime         bool // the settings differ in more than their source
+		name    string
+		in      []*benchmark
+		sample  time.Duration
+		n       int64
+		pairs   int
+		alone   bool
+		runtime bool // the settings differ in more than their source
 	}{
-		{"quick", []*benchmark{leaf(1e-6), leaf(1e-6)}, 0, 1000, 36, 3, false},
-		{"settings that differ: 1 ms for the mean of logarithms", []*benchmark{leaf(1e-6), leaf(4e-6)}, 0, 500, 36, 3, false},
-		{"nothing at all", []*benchmark{leaf(0), leaf(0)}, 0, 1e9, 36, 3, false},
-		{"asked for", []*benchmark{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 3, 2, false},
-		{"asked for, and longer than dyno would", []*benchmark{leaf(1e-3)}, 500 * time.Millisecond, 500, 3, 2, false},
-		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 4, 2, false},
-		{"an iteration is a launch", []*benchmark{leaf(0.5), leaf(0.5)}, 0, 1, 3, 2, false},
-		{"slower still", []*benchmark{leaf(0.5), leaf(1.2)}, 0, 1, 1, 1, false},
-		{"collects, of which nobody would see more", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, 3, true},
-		{"collects in one setting", []*benchmark{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, 3, true},
-		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 3, 2, true},
-		{"collects too seldom for a sample", []*benchmark{collects(1e-3, 2, 0.02)}, 0, 250, 3, 2, true},
-		{"collects alike", []*benchmark{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, 3, false},
-		{"collects alike, and much", []*benchmark{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, 2, false},
-		{"allocates three times as much", []*benchmark{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 3, 2, false},
-		{"set-up of 5 ms, twice", []*benchmark{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, 2, false},
-		{"set-up of 3 ms, beside which one iteration is much", []*benchmark{setsUp(4e-3, 0.003, 0)}, 0, 1, 35, 2, false},
-		{"set-up of 1 s", []*benchmark{setsUp(1e-3, 1, 0)}, 0, 250, 3, 2, false},
-		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 12, 2, false},
-		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, 2, false},
+		{"quick", []*benchmark{leaf(1e-6), leaf(1e-6)}, 0, 1000, 36, false, false},
+		{"settings that differ: 1 ms for the mean of logarithms", []*benchmark{leaf(1e-6), leaf(4e-6)}, 0, 500, 36, false, false},
+		{"nothing at all", []*benchmark{leaf(0), leaf(0)}, 0, 1e9, 36, false, false},
+		{"asked for", []*benchmark{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 1, true, false},
+		{"asked for, and longer than dyno would", []*benchmark{leaf(1e-3)}, 500 * time.Millisecond, 500, 2, true, false},
+		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 4, false, false},
+		{"an iteration is a launch", []*benchmark{leaf(0.5), leaf(0.5)}, 0, 1, 2, true, false},
+		{"slower still", []*benchmark{leaf(0.5), leaf(1.2)}, 0, 1, 1, true, false},
+		{"collects, of which nobody would see more", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, false, true},
+		{"collects in one setting", []*benchmark{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, false, true},
+		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, true, true},
+		{"collects too seldom for a sample", []*benchmark{collects(1e-3, 2, 0.02)}, 0, 250, 2, true, true},
+		{"collects alike", []*benchmark{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, false, false},
+		{"collects alike, and much", []*benchmark{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, false, false},
+		{"allocates three times as much", []*benchmark{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 4, true, false},
+		{"set-up of 5 ms, twice", []*benchmark{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, false, false},
+		{"set-up of 3 ms, beside which one iteration is much", []*benchmark{setsUp(4e-3, 0.003, 0)}, 0, 1, 34, false, false},
+		{"set-up of 1 s", []*benchmark{setsUp(1e-3, 1, 0)}, 0, 250, 1, true, false},
+		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 12, false, false},
+		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, false, false},
 	} {
 		p := paceOf(c.in, c.sample, c.runtime)
-		turn := 0.0 // of all settings
-		for _, l := range c.in {
-			turn += 2 * l.wall(p.n)
-		}
-		pairs := int(p.launch.Seconds()/turn - 0.5 + 1e-4) // but for the first samples
-		if p.n != c.n || pairs != c.pairs || p.launches != c.launches {
-			t.Errorf("%s: %d iterations, %d pairs, %d launches; want %d, %d, %d", c.name, p.n, pairs, p.launches, c.n, c.pairs, c.launches)
-		}
-		if most := min(mostPairs, c.pairs*mostPairs); c.launches == 1 && p.pairs != 1 || c.launches > 1 && p.pairs != most {
-			t.Errorf("%s: at most %d pairs", c.name, p.pairs)
+		if p.n != c.n || p.pairs != c.pairs || p.alone != c.alone {
+			t.Errorf("%s: %d iterations, %d pairs, alone %v; want %d, %d, %v", c.name, p.n, p.pairs, p.alone, c.n, c.pairs, c.alone)
 		}
 	}
-	if p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 146*time.Millisecond {
-		t.Errorf("36 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms: %v", p.launch)
+	// 36 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms; and half a millisecond for each turn.
+	if p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 182*time.Millisecond || p.least() != 12*time.Millisecond {
+		t.Errorf("a launch takes %v, and at least %v", p.launch, p.least())
+	}
+	p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false)
+	for d, want := range map[time.Duration]int{0: 2, 27 * time.Millisecond: 5, time.Hour: 36} {
+		if got := p.pairsIn(d); got != want {
+			t.Errorf("%d pairs in %v, want %d", got, d, want)
+		}
 	}
 }
 
@@ -116,9 +117,9 @@ func TestSurvey(t *testing.T) {
 		{name: "Plain", n: 100000, sec: 1e-6, fewSec: 1e-6},
 		{name: "Once", n: 100000, sec: 1.5e-6, fewSec: 5e-6},
 		{name: "OnceSlow", n: 400000, sec: 1.5e-6, fewSec: 5e-6},
-		{name: "SetUp", n: 2352, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
-		{name: "SetUpLoop", n: 2352, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
-		{name: "Stops", n: 16000, sec: 1e-6, fewSec: 1e-6},
+		{name: "SetUp", n: 5362, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
+		{name: "SetUpLoop", n: 5362, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
+		{name: "Stops", n: 35000, sec: 1e-6, fewSec: 1e-6},
 		{name: "Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
 		{name: "Sub/Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
 		{name: "Sub/Plain", n: 1000, sec: 1e-4, fewSec: 1e-4},
@@ -183,27 +184,45 @@ func TestTakeFew(t *testing.T) {
 	}
 }
 
-// Linking that takes long is worth more launches, up to a limit.
-func TestMoreLaunches(t *testing.T) {
-	// 2 launches that take 0.11 s, and 20 ms more for each of 2 processes: 0.3 s.
-	one := func() *pairing {
-		return &pairing{in: []*benchmark{{}, {}}, pace: pace{launches: 2, launch: 110 * time.Millisecond}}
-	}
+// A block that takes long to link is worth more launches, as far as there is time.
+func TestLaunches(t *testing.T) {
 	for _, c := range []struct {
-		linked time.Duration
-		open   int
-		want   int
+		linked, light time.Duration
+		open, want    int
 	}{
-		{0, 1, 1}, {290 * time.Millisecond, 1, 1}, {310 * time.Millisecond, 1, 2}, {460 * time.Millisecond, 1, 3},
-		{460 * time.Millisecond, 3, 1}, {910 * time.Millisecond, 3, 2}, {time.Hour, 3, mostMoreLaunches}, {time.Second, 0, mostMoreLaunches},
+		{0, time.Hour, 1, 1}, {290 * time.Millisecond, time.Hour, 1, 1}, {610 * time.Millisecond, time.Hour, 1, 2}, {610 * time.Millisecond, time.Hour, 3, 1},
+		{time.Hour, time.Hour, 3, mostLaunches}, {time.Hour, 4 * time.Second, 3, 4}, {time.Second, 0, 0, 1},
 	} {
-		var open []*pairing
+		b := &blockRun{linked: c.linked, light: c.light}
 		for range c.open {
-			open = append(open, one())
+			b.open = append(b.open, &pairing{pace: pace{launch: 300 * time.Millisecond}})
 		}
-		if got := moreLaunches(c.linked, open); got != c.want {
-			t.Errorf("%v of linking for %d benchmarks: times %d, want %d", c.linked, c.open, got, c.want)
+		if got := b.launches(); got != c.want {
+			t.Errorf("%v of linking and %v for %d benchmarks: %d launches, want %d", c.linked, c.light, c.open, got, c.want)
 		}
+	}
+}
+
+// Where there is no time for all, those that take long come in turns.
+func TestHeavy(t *testing.T) {
+	f := &fakeBinaries{benches: []fakeBench{{name: "Slow1", sec: 1e-3, setUp: 0.4}, {name: "Slow2", sec: 1e-3, setUp: 0.4}}}
+	for i := range 10 {
+		f.benches = append(f.benches, fakeBench{name: fmt.Sprintf("Quick%d", i), sec: 1e-4})
+	}
+	e := benchAB()
+	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(60*time.Second)
+	rs, err := runBench(t, f, e, func(b *Bencher) { b.Least = 14 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]int{}
+	for _, r := range rs {
+		for _, b := range r.Benchmarks {
+			blocks[b.Name]++
+		}
+	}
+	if blocks["Quick3"] < 2*14 || blocks["Slow1"] < 2 || blocks["Slow1"]-blocks["Slow2"] > 2 || blocks["Slow2"]-blocks["Slow1"] > 2 || blocks["Slow1"] > blocks["Quick3"]/2 {
+		t.Errorf("results of each: %v", blocks)
 	}
 }
 
@@ -226,44 +245,44 @@ func TestTurnsRuntime(t *testing.T) {
 	}
 }
 
-// The survey of a quick benchmark is short.
+// All surveys together take a tenth of the time, and those that cannot be short are left out.
 func TestSurveyTime(t *testing.T) {
-	var begun, ended time.Time
-	f := &fakeBinaries{benches: []fakeBench{{name: "Plain", sec: 1e-6}}}
+	f := &fakeBinaries{benches: []fakeBench{{name: "SetUp", sec: 1e-6, setUp: 1}}}
+	for i := range 20 {
+		f.benches = append(f.benches, fakeBench{name: fmt.Sprintf("Quick%d", i), sec: 1e-6})
+	}
 	e := benchAB()
-	e.Factors[0].Levels = []string{"a"}
-	_, err := runBench(t, f, e, func(b *Bencher) {
+	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(40*time.Second)
+	var first, second time.Time
+	rs, err := runBench(t, f, e, func(b *Bencher) {
+		b.Least = 14
 		b.Watch = func(s Step) {
-			switch s.Phase {
-			case "survey":
-				begun = time.Now() // the last time when the first benchmark is measured
-			case "link":
-				if ended.IsZero() {
-					ended = time.Now()
-				}
+			if s.Phase == "link" && s.Block == 1 {
+				first = time.Now()
+			}
+			if s.Phase == "link" && s.Block == 2 {
+				second = time.Now()
 			}
 		}
 	})
-	if took := ended.Sub(begun); err != nil || took > 400*time.Millisecond {
-		t.Errorf("%v, %v", took, err)
+	if took := second.Sub(first); err != nil || took > 9*time.Second {
+		t.Errorf("the first block took %v, %v", took, err)
+	}
+	if s := surveyOf(t, rs, "SetUp"); s.FewN != 0 || s.N != 1 || math.Abs(s.Outside-1) > 0.01 {
+		t.Errorf("%+v", s)
+	}
+	if s := surveyOf(t, rs, "Quick1"); s.FewN == 0 || s.N < 10*s.FewN/2 {
+		t.Errorf("%+v", s)
 	}
 }
 
 // That a binary is slow is no hang, as long as it prints something now and then.
 func TestSurveyPatience(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{{name: "A", sec: 40}, {name: "B", sec: 40}, {name: "C", sec: 70}}}
-	rs, _ := runBench(t, f, benchAB()) // whose duration the survey takes
+	rs, _ := runBench(t, f, benchAB())
 	for name, want := range map[string]string{"A": "", "B": "", "C": "it printed nothing for 1m0s and was stopped"} {
 		if s := surveyOf(t, rs, name); s.Err != want {
 			t.Errorf("%s: %q", name, s.Err)
 		}
-	}
-}
-
-// On a busy machine a process takes longer to start, which the survey has seen.
-func TestMeasuring(t *testing.T) {
-	open := []*pairing{{pace: pace{launches: 3, launch: time.Second}, in: []*benchmark{{start: time.Second}, {start: time.Millisecond}}}}
-	if got, want := measuring(open), 3*(2*time.Second+processStart); got != want {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

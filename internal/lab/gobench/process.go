@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/driver"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -60,19 +64,30 @@ func badEnd(status string, stderr, stdout *lastlines.Lines) error {
 	return fmt.Errorf("benchmark ended: %s; its last lines:\n%s", status, lines)
 }
 
-// A Process is a test binary that runs only in its turns: otherwise SIGSTOP holds its process
-// group. It must be closed, and used by one goroutine at a time.
+// A Process is a test binary that runs its benchmarks one at a time, as it is told, and only in its turns: otherwise SIGSTOP
+// holds its process group. It must be closed, and used by one goroutine at a time.
 type Process struct {
-	tree    *guard.Tree
-	in      *os.File    // of the pipe that is the program's standard output
-	out     *os.File    // of it; read by follow
-	mark    sync.Mutex  // held while a mark is written: endMark is the last
-	exited  atomic.Bool // the program has ended
-	over    chan struct{}
-	err     error       // why there are no more results; valid when over is closed
-	results chan Result // the last of each turn
+	tree     *guard.Tree
+	commands *os.File    // of the FIFO that driver.Variable names
+	in       *os.File    // of the pipe that is the program's standard output
+	out      *os.File    // of it; read by follow
+	mark     sync.Mutex  // held while a mark is written: endMark is the last
+	exited   atomic.Bool // the program has ended
+	over     chan struct{}
+	err      error      // why there is no more; valid when over is closed
+	told     chan Batch // at most one of each turn
 
-	next atomic.Int64 // results of the turn that the next turnMark begins
+	next    atomic.Int64           // results of the turn that the next turnMark begins
+	printed atomic.Pointer[string] // the benchmark that it was told to run
+	base    totals
+}
+
+// A Batch is what a process printed in a turn.
+type Batch struct {
+	Results []timedResult // all of the turn
+	Ended   bool          // there are no more: it waits for the next benchmark
+	Totals  totals        // of the process, with Ended
+	Said    string        // the last lines of other output, with Ended
 }
 
 // Marks are put into the output, after all that was written before.
@@ -81,52 +96,108 @@ const (
 	endMark  = 0 // the program has ended
 )
 
-// Start launches a test binary and returns when it has printed its first result and is stopped; a
-// child that left its process group is not stopped. The context bounds the start only. The error has
-// what a binary said that ended or failed.
+// Start launches a test binary of subject.Builder.Link and returns when it waits for its first benchmark and is stopped; a child
+// that left its process group is not stopped. The context bounds the start only. The error has what a binary said that ended.
 func Start(ctx context.Context, path string, o Options) (*Process, error) {
 	if !guard.CanPause {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
 	}
-	j, err := o.job(path)
+	p := &Process{over: make(chan struct{}), told: make(chan Batch, 1)}
+	if err := p.launch(path, o); err != nil {
+		return nil, fmt.Errorf("start benchmark: %w", err)
+	}
+	p.next.Store(endless)
+	b, err := p.await(ctx)
 	if err != nil {
+		p.Close()
 		return nil, err
 	}
-	out, w, err := os.Pipe()
+	p.base = b.Totals
+	return p, nil
+}
+
+// Base are the totals of the process before its first benchmark.
+func (p *Process) Base() totals { return p.base }
+
+// endless is more results than a turn can have: it ends with its benchmark.
+const endless = 1 << 62
+
+func (p *Process) launch(path string, o Options) (err error) {
+	// Beside the binary, in the folder that the builder removes however dyno ends.
+	fifo := fmt.Sprintf("%s.%d", path, fifos.Add(1))
+	if p.commands, err = makeFIFO(fifo); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			p.commands.Close()
+			os.Remove(fifo)
+		}
+	}()
+	o.Env = maps.Clone(o.Env)
+	if o.Env == nil {
+		o.Env = map[string]string{}
+	}
+	o.Env[driver.Variable] = fifo
+	j, err := o.job(path)
 	if err != nil {
-		return nil, fmt.Errorf("start benchmark: %w", err)
+		return err
+	}
+	if p.out, p.in, err = os.Pipe(); err != nil {
+		return err
 	}
 	// From here on a read blocks its thread: the kernel wakes it without the scheduler's poller.
-	out.Fd()
+	p.out.Fd()
 	errs := lastlines.New(nil)
-	p := &Process{in: w, out: out, over: make(chan struct{}), results: make(chan Result, 1)}
-	if p.tree, err = guard.Start(j, guard.IO{File: w, Stderr: errs}); err != nil {
-		out.Close()
-		w.Close()
-		return nil, fmt.Errorf("start benchmark: %w", err)
+	if p.tree, err = guard.Start(j, guard.IO{File: p.in, Stderr: errs}); err != nil {
+		p.out.Close()
+		p.in.Close()
+		return err
 	}
 	go func() {
 		<-p.tree.Done
+		os.Remove(fifo)
 		// Wakes follow even if a process that is none of ours holds the pipe.
 		p.mark.Lock()
 		defer p.mark.Unlock()
 		p.exited.Store(true)
-		w.Write([]byte{endMark})
-		w.Close()
+		p.in.Write([]byte{endMark})
+		p.in.Close()
 	}()
 	go p.follow(errs)
-	if _, err := p.await(ctx); err != nil {
-		p.Close()
-		return nil, err
-	}
-	return p, nil
+	return nil
 }
 
-// Turn lets the process print n more results, stops it, and returns the last. If it has ended, the
+var fifos atomic.Int64
+
+// Begin runs a benchmark, by its printed name, as go test does with -benchtime and -count, and returns after so many results, or at its end.
+// The process must wait for it.
+func (p *Process) Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error) {
+	p.printed.Store(&printed)
+	fmt.Fprintf(p.commands, "%s %d %s\n", benchtime, count, patternOf(printed))
+	return p.turn(ctx, int64(results))
+}
+
+// Turn lets the benchmark print n more results, stops it, and returns what it printed: fewer at its end. If the process has ended, the
 // error wraps [io.EOF] or says why. When ctx ends it is killed, and the error is the context's cause.
-func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
+func (p *Process) Turn(ctx context.Context, n int) (Batch, error) {
+	return p.turn(ctx, int64(max(n, 1)))
+}
+
+// End ends the benchmark that runs. The process then waits for another.
+func (p *Process) End(ctx context.Context) (totals, error) {
+	fmt.Fprintln(p.commands, "end")
+	for {
+		b, err := p.turn(ctx, endless)
+		if err != nil || b.Ended {
+			return b.Totals, err
+		}
+	}
+}
+
+func (p *Process) turn(ctx context.Context, n int64) (Batch, error) {
 	// A result printed before the process stopped, and read only now, does not count.
-	p.next.Store(int64(max(n, 1)))
+	p.next.Store(n)
 	p.mark.Lock()
 	if !p.exited.Load() {
 		p.in.Write([]byte{turnMark})
@@ -136,20 +207,20 @@ func (p *Process) Turn(ctx context.Context, n int) (Result, error) {
 	return p.await(ctx)
 }
 
-func (p *Process) await(ctx context.Context) (Result, error) {
+func (p *Process) await(ctx context.Context) (Batch, error) {
 	select {
-	case r := <-p.results:
-		return r, nil
+	case b := <-p.told:
+		return b, nil
 	case <-p.over:
 	case <-ctx.Done():
 		p.Close()
-		return Result{}, context.Cause(ctx)
+		return Batch{}, context.Cause(ctx)
 	}
 	select {
-	case r := <-p.results: // just before the end
-		return r, nil
+	case b := <-p.told: // just before the end
+		return b, nil
 	default:
-		return Result{}, p.err
+		return Batch{}, p.err
 	}
 }
 
@@ -157,21 +228,44 @@ func (p *Process) await(ctx context.Context) (Result, error) {
 func (p *Process) Close() {
 	p.tree.Stop(0)
 	<-p.over
+	p.commands.Close()
 }
 
 // follow reads the output, and stops the process at the end of its turn before anything else.
 func (p *Process) follow(stderr *lastlines.Lines) {
 	defer close(p.over)
 	defer p.out.Close()
-	want, some := int64(1), false // results that are still to come in this turn
-	said := said{tail: lastlines.New(nil)}
-	s := lineScanner{other: said.add, result: func(l resultLine) {
-		some = true
-		if want--; want == 0 {
-			p.tree.Pause()
-			p.results <- l.parse()
-		}
-	}}
+	want, some := p.next.Swap(0), false // results that are still to come in this turn
+	var batch Batch
+	said := said{tail: lastlines.New(nil), of: &p.printed}
+	tell := func() {
+		p.tree.Pause()
+		p.told <- batch
+		want, batch = 0, Batch{}
+	}
+	s := lineScanner{
+		result: func(l resultLine) {
+			some = true
+			if want == 0 {
+				return // it went on until it stopped
+			}
+			batch.Results = append(batch.Results, timedResult{l.parse(), time.Now()})
+			if want--; want == 0 {
+				tell()
+			}
+		},
+		other: func(line []byte) {
+			t, end := parseTotals(line)
+			switch {
+			case !end:
+				said.add(line)
+			case want > 0 && !said.failed: // else it is killed
+				batch.Ended, batch.Totals, batch.Said = true, t, said.tail.String()
+				said.tail = lastlines.New(nil)
+				tell()
+			}
+		},
+	}
 	buf := make([]byte, 32<<10)
 	for end := false; !end; {
 		n, err := p.out.Read(buf)
@@ -183,7 +277,7 @@ func (p *Process) follow(stderr *lastlines.Lines) {
 			if before, after, ok := bytes.Cut(b, []byte{turnMark}); ok {
 				p.next.Store(0)
 				s.write(before)
-				want, b = next, after
+				want, batch, b = next, Batch{}, after
 			}
 		}
 		s.write(b)
@@ -198,7 +292,7 @@ func (p *Process) follow(stderr *lastlines.Lines) {
 	case status != guard.StatusOK:
 		p.err = badEnd(status, stderr, said.tail)
 	case !some:
-		p.err = errors.New("the benchmark was skipped, or none matches") // which, package testing does not say
+		p.err = errors.New("the test binary ran no benchmark (consider: a TestMain that calls m.Run)")
 	default:
 		p.err = io.EOF
 	}
@@ -210,6 +304,7 @@ const saidMost = 20
 // said keeps the last lines beside results or, after a failure, its heading and its indented lines.
 type said struct {
 	tail   *lastlines.Lines
+	of     *atomic.Pointer[string] // the benchmark whose failures count; nil: any
 	failed bool
 	ended  bool // there are no more lines of the failure
 	lines  int  // of it
@@ -219,7 +314,7 @@ func (s *said) add(line []byte) {
 	if s.failed {
 		s.lines++
 		s.ended = s.ended || !bytes.HasPrefix(line, []byte("    ")) || s.lines == saidMost
-	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' { // that is a log line
+	} else if fail := bytes.Index(line, []byte("--- FAIL: Benchmark")); fail >= 0 && line[0] != ' ' && s.counts(line[fail:]) { // that is a log line
 		s.failed, s.tail = true, lastlines.New(nil)
 		line = line[fail:]
 	}
@@ -227,6 +322,15 @@ func (s *said) add(line []byte) {
 		s.tail.Write(line)
 		s.tail.Write([]byte{'\n'})
 	}
+}
+
+// counts reports whether a failure is of the benchmark that runs. One around it may miss what others, which do not run, would have done.
+func (s *said) counts(fail []byte) bool {
+	if s.of == nil || s.of.Load() == nil {
+		return true
+	}
+	name := string(bytes.TrimPrefix(fail, []byte("--- FAIL: Benchmark")))
+	return strings.HasPrefix(strings.TrimSpace(name), *s.of.Load())
 }
 
 var header = regexp.MustCompile(`^(goos|goarch|pkg|cpu): `)

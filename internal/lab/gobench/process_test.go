@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/driver"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
@@ -66,18 +68,30 @@ func gone(pid int) bool {
 	return state == "gone" || state == "Z"
 }
 
-func benchArgs(name string, more ...string) []string {
-	return append([]string{"-test.run=^$", "-test.bench=^Benchmark" + name + "$", "-test.benchmem", "-test.benchtime=100x", "-test.count=1000000"}, more...)
+// ofDriver are the arguments of a process that takes turns.
+func ofDriver(more ...string) []string {
+	return append([]string{"-test.run=^" + driver.Test + "$", "-test.benchmem"}, more...)
 }
 
 func startBench(t testing.TB, o Options) *Process {
 	t.Helper()
+	o.Args = append(ofDriver(), o.Args...)
 	p, err := Start(t.Context(), benchBinary(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
 	return p
+}
+
+// begin begins a benchmark that has no end.
+func begin(t testing.TB, p *Process, name string) Batch {
+	t.Helper()
+	b, err := p.Begin(t.Context(), name, "100x", endlessCount, 1)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	return b
 }
 
 // processState is the third field of /proc/PID/stat; see proc_pid_stat(5).
@@ -91,9 +105,11 @@ func processState(pid int) string {
 
 // A process and its children run in their turns only.
 func TestTurns(t *testing.T) {
-	for _, name := range []string{"Small", "Prints", "Forks"} {
-		p := startBench(t, Options{Args: benchArgs(name), Env: map[string]string{"GOGC": "off"}})
-		pids := append(guard.Descendants(p.tree.PID), p.tree.PID)
+	p := startBench(t, Options{Env: map[string]string{"GOGC": "off"}})
+	var pids []int
+	for _, name := range []string{"Small", "Prints", "Forks", "Outer", "Small"} {
+		begin(t, p, name)
+		pids = append(guard.Descendants(p.tree.PID), p.tree.PID)
 		if name == "Forks" && len(pids) < 2 {
 			t.Error("no child to be stopped")
 		}
@@ -107,23 +123,50 @@ func TestTurns(t *testing.T) {
 					t.Errorf("%s: process %d is in state %s between turns, want T", name, pid, s)
 				}
 			}
-			r, err := p.Turn(t.Context(), 1+turn)
-			if err != nil {
-				t.Fatal(name, err)
+			b, err := p.Turn(t.Context(), 1+turn)
+			if err != nil || len(b.Results) != 1+turn || b.Ended {
+				t.Fatal(name, b, err)
 			}
+			r := b.Results[turn]
 			if strings.TrimRight(r.Name, "-0123456789") != name || r.N != 100 || len(r.Values) != map[bool]int{false: 3, true: 4}[name == "Prints"] {
 				t.Errorf("%+v", r)
 			}
 		}
-		p.Close()
-		for _, pid := range pids {
-			if !gone(pid) {
-				t.Errorf("%s: Close left process %d", name, pid)
-			}
+		if all, err := p.End(t.Context()); err != nil || all.goroutines < 2 {
+			t.Errorf("%s: %+v, %v", name, all, err)
 		}
-		if _, err := p.Turn(t.Context(), 1); err == nil || errors.Is(err, io.EOF) {
-			t.Errorf("a turn after Close: %v", err)
+	}
+	p.Close()
+	for _, pid := range pids {
+		if !gone(pid) {
+			t.Errorf("Close left process %d", pid)
 		}
+	}
+	if _, err := p.Turn(t.Context(), 1); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("a turn after Close: %v", err)
+	}
+}
+
+// A benchmark that is not told to go on for ever ends, and what the process did meanwhile is told.
+func TestBeginToEnd(t *testing.T) {
+	p := startBench(t, Options{})
+	before, err := p.Begin(t.Context(), "Small", "1ms", 3, endless)
+	if err != nil || !before.Ended || len(before.Results) != 3 || before.Results[2].N < 100 || before.Results[0].at.After(before.Results[2].at) {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	after, err := p.Begin(t.Context(), "Leaks", "1000x", 1, endless)
+	did := after.Totals.since(before.Totals)
+	if err != nil || !after.Ended || did.goroutines != 6 || did.collections < 2 || did.gcSec <= 0 { // it is called twice
+		t.Errorf("%+v, %v", did, err)
+	}
+	for _, name := range []string{"Skipped", "Nosuch"} {
+		if b, err := p.Begin(t.Context(), name, "100x", endlessCount, 1); err != nil || !b.Ended || len(b.Results) > 0 {
+			t.Errorf("%s: %+v, %v", name, b, err)
+		}
+	}
+	// In the external package of tests, which has the others of the package under test beside it.
+	if b, err := p.Begin(t.Context(), "Outer", "10x", 1, endless); err != nil || len(b.Results) != 1 {
+		t.Errorf("%+v, %v", b, err)
 	}
 }
 
@@ -138,76 +181,64 @@ func TestBenchPinned(t *testing.T) {
 			last = i
 		}
 	}
-	p := startBench(t, Options{Args: benchArgs("Procs"), CPUs: []int{last}})
-	r, err := p.Turn(t.Context(), 1)
-	if cpus, _ := r.Values.Get("cpus"); err != nil || cpus != 1 {
-		t.Errorf("%+v, %v: it does not see one CPU", r, err)
+	p := startBench(t, Options{CPUs: []int{last}})
+	if cpus, _ := begin(t, p, "Procs").Results[0].Values.Get("cpus"); cpus != 1 {
+		t.Errorf("it sees %g CPUs, not one", cpus)
 	}
 	var its unix.CPUSet
 	if err := unix.SchedGetaffinity(p.tree.PID, &its); err != nil || its.Count() != 1 || !its.IsSet(last) {
 		t.Errorf("it runs on %v, %v", its, err)
 	}
-	_, err = Start(t.Context(), benchBinary(t), Options{Args: benchArgs("Procs"), CPUs: []int{1000}})
+	_, err := Start(t.Context(), benchBinary(t), Options{Args: ofDriver(), CPUs: []int{1000}})
 	wantError(t, err, "pin to CPUs [1000]")
 }
 
 func TestStartErrors(t *testing.T) {
-	const noResult = "the benchmark was skipped, or none matches"
 	for _, test := range []struct {
 		name, env string
-		args      []string
 		wants     []string
 	}{
-		{"Fails", "so", nil, []string{"benchmark failed", "--- FAIL: BenchmarkFails", "x_test.go:", "it is so"}},
-		{"FailsLater", "", nil, []string{"--- FAIL: BenchmarkFailsLater", "later"}},
-		{"Panics", "", nil, []string{"exit status 2", "panic: oh"}},
-		{"Skipped", "", nil, []string{noResult}},
-		{"Nosuch", "", nil, []string{noResult}},
-		{"Small", "", []string{"-test.nosuch"}, []string{"exit status 2"}},
+		{"Fails", "so", []string{"benchmark failed", "--- FAIL: BenchmarkFails", "x_test.go:", "it is so"}},
+		{"FailsLater", "", []string{"--- FAIL: BenchmarkFailsLater", "later"}},
+		{"Panics", "", []string{"exit status 2", "panic: oh"}},
 	} {
-		_, err := Start(t.Context(), benchBinary(t), Options{Args: benchArgs(test.name, test.args...), Env: map[string]string{"WHY": test.env}})
+		p := startBench(t, Options{Env: map[string]string{"WHY": test.env}})
+		_, err := p.Begin(t.Context(), test.name, "100x", endlessCount, 1)
 		wantError(t, err, test.wants...)
 		if strings.Count(err.Error(), "FAIL") > 1 {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	_, err := Start(t.Context(), "/nosuch", Options{})
-	wantError(t, err, "start benchmark: /nosuch: no such file")
+	_, err := Start(t.Context(), benchBinary(t), Options{Args: ofDriver("-test.nosuch")})
+	wantError(t, err, "exit status 2")
+	_, err = Start(t.Context(), benchBinary(t), Options{Args: []string{"-test.run=^$"}}) // as where TestMain does not run tests
+	wantError(t, err, "the test binary ran no benchmark", "TestMain")
+	_, err = Start(t.Context(), "/nosuch", Options{})
+	wantError(t, err, "start benchmark: ", "/nosuch", "no such file")
+	if left, _ := filepath.Glob(benchBinary(t) + ".*"); len(left) > 1 { // of the last process, which ends with the test
+		t.Errorf("left: %q", left)
+	}
 }
 
 func TestTurnEnds(t *testing.T) {
-	// On a busy machine the process goes on for some results before it stops, which
-	// are of no turn: so there are at most 20 turns, and it may be none.
-	p := startBench(t, Options{Args: append(benchArgs("Small"), "-test.count=20")})
-	var err error
-	for turns := 0; err == nil; turns++ {
-		var r Result
-		if r, err = p.Turn(t.Context(), 1); err == nil && !strings.HasPrefix(r.Name, "Small") || turns > 20 {
-			t.Fatalf("turn %d: %+v", turns, r)
-		}
-	}
-	for range 2 {
-		if !errors.Is(err, io.EOF) {
-			t.Errorf("error %v, want EOF", err)
-		}
-		_, err = p.Turn(t.Context(), 1)
-	}
-
-	p = startBench(t, Options{Args: benchArgs("Small")})
+	p := startBench(t, Options{})
+	begin(t, p, "Small")
 	pid := p.tree.PID
 	unix.Kill(pid, unix.SIGKILL)
 	<-p.tree.Done
-	_, err = p.Turn(t.Context(), 1)
+	_, err := p.Turn(t.Context(), 1)
 	wantError(t, err, "signal: killed")
 
 	over := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	p = startBench(t, Options{Args: benchArgs("Small")})
+	p = startBench(t, Options{})
+	begin(t, p, "Small")
 	time.AfterFunc(time.Millisecond, func() { cancel(over) })
 	if _, err := p.Turn(ctx, 1e9); err != over || !gone(p.tree.PID) {
 		t.Errorf("error %v, want the context's cause and the process gone", err)
 	}
-	if _, err := Start(ctx, benchBinary(t), Options{Args: benchArgs("Hangs")}); err != over {
+	p = startBench(t, Options{})
+	if _, err := p.Begin(ctx, "Hangs", "1x", 1, endless); err != over {
 		t.Errorf("error %v, want the context's cause", err)
 	}
 }
@@ -215,11 +246,9 @@ func TestTurnEnds(t *testing.T) {
 func TestBenchFloods(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := startBench(t, Options{Args: benchArgs("Floods", "-test.benchtime=1x")})
-	for range 3 {
-		if r, err := p.Turn(t.Context(), 1); err != nil || !strings.HasPrefix(r.Name, "Floods") {
-			t.Errorf("%+v, %v", r, err)
-		}
+	p := startBench(t, Options{})
+	if b, err := p.Begin(t.Context(), "Floods", "1x", 4, endless); err != nil || len(b.Results) != 4 || !strings.HasPrefix(b.Results[3].Name, "Floods") {
+		t.Errorf("%+v, %v", b, err)
 	}
 	runtime.ReadMemStats(&after)
 	if more := int64(after.TotalAlloc) - int64(before.TotalAlloc); more > 8<<20 {
@@ -227,18 +256,22 @@ func TestBenchFloods(t *testing.T) {
 	}
 }
 
+func onceArgs(name string) []string {
+	return []string{"-test.run=^$", "-test.bench=^Benchmark" + name + "$", "-test.benchtime=100x"}
+}
+
 func TestRunOnce(t *testing.T) {
 	var out bytes.Buffer
-	status, err := RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Procs", "-test.count=1"), CPUs: []int{0}}, &out)
+	status, err := RunOnce(t.Context(), benchBinary(t), Options{Args: onceArgs("Procs"), CPUs: []int{0}}, &out)
 	if err != nil || status != "exit status 0" || !strings.Contains(out.String(), "1.000 cpus") {
 		t.Errorf("%s, %v: %s", status, err, &out)
 	}
-	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Panics")}, io.Discard)
+	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: onceArgs("Panics")}, io.Discard)
 	wantError(t, err, "exit status 2", "panic: oh")
 	if status != "exit status 2" {
 		t.Error(status)
 	}
-	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: benchArgs("Fails", "-test.count=1")}, io.Discard)
+	status, err = RunOnce(t.Context(), benchBinary(t), Options{Args: onceArgs("Fails")}, io.Discard)
 	wantError(t, err, "exit status 1", "--- FAIL: BenchmarkFails", "it is")
 	if status != "exit status 1" {
 		t.Error(status)
@@ -307,7 +340,7 @@ func FuzzResults(f *testing.F) {
 func BenchmarkStart(b *testing.B) {
 	path := benchBinary(b)
 	for b.Loop() {
-		p, err := Start(b.Context(), path, Options{Args: benchArgs("Small"), CPUs: []int{0}})
+		p, err := Start(b.Context(), path, Options{Args: ofDriver(), CPUs: []int{0}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -317,7 +350,8 @@ func BenchmarkStart(b *testing.B) {
 
 // BenchmarkTurn is what a turn costs, with what package testing does for a result.
 func BenchmarkTurn(b *testing.B) {
-	p := startBench(b, Options{Args: benchArgs("Small"), CPUs: []int{0}})
+	p := startBench(b, Options{CPUs: []int{0}})
+	begin(b, p, "Small")
 	for b.Loop() {
 		if _, err := p.Turn(b.Context(), 1); err != nil {
 			b.Fatal(err)

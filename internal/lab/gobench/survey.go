@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -15,44 +17,37 @@ import (
 
 // A survey of a benchmark takes some 0.3 s, if an iteration is short against that.
 const (
-	surveyName = "DynoSurvey" // this benchmark tells totals of its process
 	// In this -test.benchtime testing itself finds out how fast a benchmark is. Two samples are
 	// taken: the first may include what is done once.
-	surveyRamp             = 2 * time.Millisecond
-	surveyLong, surveyWall = 0.1, 0.4    // seconds of the long sample, which resolves 0.5 %, and its limit with what is not timed
+	surveyRamp = 2 * time.Millisecond
+	// All surveys together take about surveyFrac of the time. The long sample is a third of one, and at most 0.1 s, which resolves 0.5 %.
+	surveyFrac, surveyLong = 0.1, 0.1
 	surveyFew, surveyFews  = 8, 4        // short samples have an eighth of the iterations; four are taken
+	surveyCalls            = 4           // so often testing calls a benchmark for surveyRamp
 	surveyOnce             = 1.0         // a slower iteration, in seconds, gets no runs for collections and goroutines alone
 	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
 	surveyGrow             = 10          // how many times more iterations follow if hardly any time is theirs
-	surveyGrace            = 0.005       // seconds outside the timer that say nothing: the start of a process is known to milliseconds
+	surveyGrace            = 0.005       // seconds outside the timer that say nothing
 	surveyQuiet            = time.Minute // how long a binary may print nothing, or a tenth of Bench.Duration if longer
 	surveyDeaths           = 50          // how often a test binary may die before its survey is given up
 )
 
-// survey finds the benchmarks of every setting, pairs them, and measures them. A duration that was
-// asked for ends it, too.
-func (w *Run) survey(ctx context.Context) error {
-	done, total := 0, 0
+// discover finds the benchmarks of every setting by running each once, and pairs them. A duration that was asked for ends it, too.
+func (w *Run) discover(ctx context.Context) error {
 	if w.least == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, w.end)
 		defer cancel()
 	}
-	err := w.surveyAll(ctx, &done, &total)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Now().Before(w.end) {
-		return err
+	err := w.discoverAll(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(w.end) {
+		return fmt.Errorf("find benchmarks: %v ran out before each had run once (consider: a longer duration, or fewer benchmarks with --bench)", time.Duration(w.e.Bench.Duration))
 	}
-	most := time.Duration(w.e.Bench.Duration)
-	cure := "a longer duration, or fewer benchmarks with --bench"
-	if done == 0 {
-		return fmt.Errorf("survey benchmarks: %v ran out before any was measured (consider: %s)", most, cure)
-	}
-	return fmt.Errorf("survey benchmarks: %v ran out after %d of %d, before any comparison (consider: %s)", most, done, total, cure)
+	return err
 }
 
-// surveyAll counts what is done of how many benchmarks, each under every setting.
-func (w *Run) surveyAll(ctx context.Context, done, total *int) error {
-	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, w.LinkSurvey)
+func (w *Run) discoverAll(ctx context.Context) error {
+	paths, err := w.links(ctx, func(*subject.TestPackage) bool { return true }, func(ctx context.Context, p *subject.TestPackage) (string, error) { return w.Link(ctx, p, 0) })
 	if err != nil {
 		return err
 	}
@@ -60,98 +55,79 @@ func (w *Run) surveyAll(ctx context.Context, done, total *int) error {
 		s.warnings = append(s.warnings, w.fresh(s)...)
 	}
 	w.step(Step{Phase: "survey"})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	lanes := w.lanes()
+	for i, cpus := range lanes {
+		wg.Go(func() {
+			for j := i; j < len(w.sides); j += len(lanes) {
+				s := w.sides[j]
+				for _, p := range s.packages {
+					tl := &teller{w: w, s: s, p: p, path: paths[p], cpus: cpus}
+					if err := tl.discover(ctx); err != nil {
+						cancel(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	for _, s := range w.sides {
-		for _, p := range s.packages {
-			tl := &teller{w: w, s: s, p: p, path: paths[p]}
-			if err := tl.begin(ctx); err != nil {
-				return err
-			}
-			if err := tl.discover(ctx); err != nil {
-				return err
-			}
-		}
+		w.died = cmp.Or(w.died, s.died)
 	}
 	if err := w.pair(); err != nil {
 		return err
 	}
-	*total = len(w.pairings) * len(w.sides)
-	for _, s := range w.sides {
-		for _, l := range s.leaves {
-			w.step(Step{Phase: "survey", Benchmarks: *total, Done: *done})
-			if l.Err == "" {
-				if err := l.teller.measure(ctx, l); err != nil {
-					return err
-				}
-			}
-			*done++
-		}
-	}
 	for _, p := range w.pairings {
-		if slices.ContainsFunc(p.in, func(l *benchmark) bool { return l.Err != "" }) {
-			p.over = true
-			continue
-		}
-		p.pace = paceOf(p.in, time.Duration(w.e.Bench.Sample), turnsRuntime(w.e))
+		p.over = slices.ContainsFunc(p.in, func(l *benchmark) bool { return l.Err != "" })
 	}
 	return nil
 }
 
-// A teller surveys one package under one setting.
+// lanes are CPUs for processes that do not disturb each other much: as many as settings, or as there is room for.
+func (w *Run) lanes() (lanes [][]int) {
+	if len(w.cpus) == 0 {
+		return [][]int{nil}
+	}
+	all := w.CPUs(len(w.cpus) * len(w.sides))
+	for i := len(all); i >= len(w.cpus); i -= len(w.cpus) {
+		lanes = append(lanes, all[i-len(w.cpus):i])
+	}
+	return lanes
+}
+
+// A teller finds the benchmarks of one package under one setting.
 type teller struct {
 	w     *Run
 	s     *side
 	p     *subject.TestPackage
 	path  string
+	cpus  []int
 	procs int // GOMAXPROCS, as testing prints it; known when a benchmark has run
-
-	base  totals        // of a process that ran nothing else, to be taken off
-	start time.Duration // until testing began its first benchmark
-}
-
-// totals are figures of a whole process, which BenchmarkDynoSurvey reports.
-type totals struct{ goroutines, collections, gcSec float64 }
-
-// begin runs BenchmarkDynoSurvey alone. If the binary lacks it, there are no totals; LinkSurvey has warned
-// then.
-func (t *teller) begin(ctx context.Context) error {
-	out, err := t.once(ctx, "-test.v", "-test.bench="+patternOf(surveyName), "-test.benchtime=1x")
-	if err != nil {
-		return err
-	}
-	for _, r := range out.results {
-		if r.Name == surveyName {
-			t.base, t.start = totalsOf(r), out.first.Sub(out.begun)
-			return nil
-		}
-	}
-	if !out.ended {
-		t.early("", out)
-	}
-	return nil
 }
 
 // early warns of a test binary that ended before it had run all.
 func (t *teller) early(and string, out *output) {
 	err := fmt.Errorf("survey %s: %sits test binary ended early: %s", t.p.ImportPath, and, out.why())
 	t.s.warnings.AddOf(dyno.WarnSurvey, t.p.ImportPath, "%v", err)
-	t.w.died = cmp.Or(t.w.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
+	t.s.died = cmp.Or(t.s.died, fmt.Errorf("under %s: %w", t.s.trial.Setting.Label(), err))
 }
 
-func totalsOf(r timedResult) (t totals) {
-	t.goroutines, _ = r.Values.Get("dyno-goroutines")
-	t.collections, _ = r.Values.Get("dyno-gc-cycles")
-	t.gcSec, _ = r.Values.Get("dyno-gc-sec")
-	return t
-}
-
-// once runs the survey's binary and reads what it prints, also if it fails or hangs.
+// once runs the binary and reads what it prints, also if it fails or hangs.
 func (t *teller) once(ctx context.Context, args ...string) (*output, error) {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := max(surveyQuiet, time.Duration(t.w.e.Bench.Duration)/10)
 	out := newOutput(t.procs, quiet, func() { cancel(fmt.Errorf("it printed nothing for %v and was stopped", quiet)) })
 	defer out.timer.Stop()
-	status, err := t.w.Once(alive, t.path, t.w.options(t.s, t.p, args...), out)
+	o := t.w.options(t.s, t.p, args...)
+	o.CPUs = t.cpus
+	status, err := t.w.Once(alive, t.path, o, out)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -181,11 +157,7 @@ func (t *teller) discover(ctx context.Context) error {
 		found := out.leaves()
 		for _, l := range found {
 			skip = append(skip, l.Printed)
-			l.Package, l.Name, l.p, l.teller, l.procs = t.p.ImportPath, l.Printed, t.p, t, cmp.Or(t.procs, 1)
-			l.start = min(t.start, out.first.Sub(out.begun)) // the first process of a binary also reads it from the disk
-			if l.Printed == surveyName {
-				continue
-			}
+			l.Package, l.Name, l.p, l.procs = t.p.ImportPath, l.Printed, t.p, cmp.Or(t.procs, 1)
 			t.s.names = append(t.s.names, l.Printed)
 			ok := true
 			if level != "" {
@@ -231,88 +203,122 @@ func (t *teller) readSource(ctx context.Context) error {
 	return nil
 }
 
-// measure fills in the survey of a benchmark that ran once.
-func (t *teller) measure(ctx context.Context, l *benchmark) error {
-	ramp, _, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed), "-test.benchtime="+surveyRamp.String(), "-test.count=2")
-	if err != nil || ramp == nil {
-		return err
+// A surveyor measures a benchmark in one process, which must wait for it.
+type surveyor struct {
+	t    Turns
+	l    *benchmark
+	base totals  // of the process, at its last word
+	room float64 // seconds that the survey may take
+	long float64 // and of them the long sample
+}
+
+// survey fills in the survey of a benchmark that ran once, as far as there is time for. What it cannot find out, turns will.
+func (v *surveyor) survey(ctx context.Context) error {
+	l := v.l
+	call := l.Sec*float64(l.N) + l.Outside // seconds that one takes at least
+	left := v.room
+	affords := func(calls float64) bool {
+		cost := l.around + calls*call
+		ok := cost <= left
+		if ok {
+			left -= cost
+		}
+		return ok
 	}
-	last := ramp[len(ramp)-1]
-	l.take(last)
-	gap := last.at.Sub(ramp[0].at)
-	wall := gap.Seconds() / float64(last.N) // of an iteration, and more if much is done once
-	l.Outside = max(0, gap.Seconds()-float64(last.N)*l.Sec)
-	if last.N > 1 {
-		l.Outside /= 2 // testing called it more often than that, if it was too quick
+	ramp := timedResult{Result: Result{N: l.N, Values: dyno.Values{{Metric: "sec/op", Value: l.Sec}}}}
+	if l.Sec < surveyRamp.Seconds() && affords(surveyCalls) {
+		count := 1
+		if left > surveyCalls*call {
+			count = 2
+		}
+		rs, _, _, err := v.sample(ctx, surveyRamp.String(), count)
+		if err != nil {
+			return err
+		}
+		ramp = rs[len(rs)-1]
+		l.take(ramp)
+		if len(rs) > 1 {
+			gap := ramp.at.Sub(rs[0].at)
+			l.Outside = max(0, gap.Seconds()-float64(ramp.N)*l.Sec)
+			if ramp.N > 1 {
+				l.Outside /= 2 // testing called it more often than that, if it was too quick
+			}
+		}
 	}
-	n := min(mostN, max(1, math.Ceil(min(surveyLong/l.sec(), surveyWall/wall))))
-	if l.Source.Timed != "" && l.Sec < surveyTimed {
+	wall := l.Sec + l.Outside/float64(l.N) // of an iteration, and more if much is done once
+	n := min(mostN, max(1, math.Ceil(min(v.long/l.sec(), 4*v.long/wall))))
+	timed := l.Source.Timed != "" && l.Sec < surveyTimed
+	if timed {
 		n = max(n, 2) // to see whether it is the set-up that takes long
-	} else if l.Sec > surveyOnce {
+	}
+	if l.Sec > surveyOnce && !timed || !affords(2) {
 		return nil
 	}
-	all, outside, err := t.long(ctx, l, int64(n))
-	if err != nil || l.Err != "" {
+	all, outside, err := v.longSample(ctx, int64(n))
+	if err != nil {
 		return err
 	}
 	var few totals
-	if l.N >= surveyFew {
+	if l.N >= surveyFew && affords(2*surveyFews*(v.long/surveyFew+l.Outside)/max(call, nothingSec)) {
 		var rs []timedResult
-		began := time.Now()
-		rs, few, err = t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName),
-			fmt.Sprintf("-test.benchtime=%dx", l.N/surveyFew), fmt.Sprintf("-test.count=%d", surveyFews))
-		if err != nil || rs == nil {
+		var began time.Time
+		rs, few, began, err = v.sample(ctx, fmt.Sprintf("%dx", l.N/surveyFew), surveyFews)
+		if err != nil {
 			return err
 		}
-		l.takeFew(rs, (rs[0].at.Sub(began) - t.start).Seconds(), last, outside)
+		l.takeFew(rs, rs[0].at.Sub(began).Seconds(), ramp, outside)
 	}
-	l.Goroutines = max(0, all.goroutines-t.base.goroutines)
-	l.Collections, l.GCFrac = t.collecting(l, all, few)
+	l.Goroutines = max(0, all.goroutines)
+	l.Collections, l.GCFrac = l.collecting(all, few)
 	return nil
 }
 
-// long takes the long sample, of n iterations. It doubles them or more until half of the time is
-// theirs, and not that of what is done once. It returns the totals of its process and the seconds that were not timed.
-func (t *teller) long(ctx context.Context, l *benchmark, n int64) (all totals, outside float64, err error) {
-	for {
+// longSample takes the long sample, of n iterations. It doubles them or more until half of the time is
+// theirs, and not that of what is done once. It returns what its process did, and the seconds that were not timed.
+func (v *surveyor) longSample(ctx context.Context, n int64) (all totals, outside float64, err error) {
+	l := v.l
+	for start := time.Now(); ; {
 		before, beforeN := l.Sec*float64(l.N), l.N
-		began := time.Now()
-		rs, after, err := t.sample(ctx, l, "-test.bench="+patternOf(l.Printed, surveyName), fmt.Sprintf("-test.benchtime=%dx", n))
-		if err != nil || rs == nil {
-			return after, 0, err
+		rs, all, began, err := v.sample(ctx, fmt.Sprintf("%dx", n), 1)
+		if err != nil {
+			return all, 0, err
 		}
 		l.take(rs[0])
-		wall := (rs[0].at.Sub(began) - t.start).Seconds()
+		wall := rs[0].at.Sub(began).Seconds()
 		took := l.Sec * float64(l.N)
 		marginal := max(nothingSec, (took-before)/float64(l.N-beforeN))
-		if l.N <= beforeN || marginal*float64(l.N) >= took/2 || wall > 2*surveyWall || l.N >= mostN {
-			return after, wall - took, nil
+		if l.N <= beforeN || marginal*float64(l.N) >= took/2 || time.Since(start).Seconds() > v.room/2 || l.N >= mostN {
+			return all, wall - took, nil
 		}
-		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), surveyLong/marginal)))
+		n = int64(min(mostN, surveyGrow*float64(l.N), max(2*float64(l.N), v.long/marginal)))
 	}
 }
 
-// sample runs one benchmark and returns its results with the totals after the last. Without
-// results, l.Err says why.
-func (t *teller) sample(ctx context.Context, l *benchmark, args ...string) (rs []timedResult, after totals, err error) {
-	out, err := t.once(ctx, args...)
+// sample runs the benchmark to its end and returns its results and what its process did.
+func (v *surveyor) sample(ctx context.Context, benchtime string, count int) (rs []timedResult, did totals, began time.Time, err error) {
+	began = time.Now()
+	b, err := v.t.Begin(ctx, v.l.Printed, benchtime, count, endless)
 	if err != nil {
-		return nil, after, err
+		return nil, did, began, err
 	}
-	after = t.base // unless a result has totals of its own
-	for _, r := range out.results {
-		switch nameOf(r.Name, l.procs) {
-		case l.Printed:
+	for _, r := range b.Results {
+		if nameOf(r.Name, v.l.procs) == v.l.Printed {
 			rs = append(rs, r)
-		case surveyName:
-			after = totalsOf(r)
 		}
 	}
-	if len(rs) == 0 || out.failed() != nil {
-		l.Err = out.why()
-		return nil, after, nil
+	if len(rs) == 0 {
+		return nil, did, began, noResult(b)
 	}
-	return rs, after, nil
+	did, v.base = b.Totals.since(v.base), b.Totals
+	return rs, did, began, nil
+}
+
+// noResult is the error of a benchmark that has none.
+func noResult(b Batch) error {
+	if strings.Contains(b.Said, "--- FAIL") {
+		return fmt.Errorf("the benchmark did not run:\n%s", b.Said)
+	}
+	return errors.New("the benchmark was skipped, or none matches") // which, package testing does not say
 }
 
 func (l *benchmark) take(r timedResult) {
@@ -362,26 +368,21 @@ func (l *benchmark) takeFew(rs []timedResult, first float64, ramp timedResult, o
 }
 
 // collecting returns the number of collections in the long sample and their share of its time.
-// Package testing forces a collection before every call of the benchmark function. With F forced
-// collections in each sample and C others in the long one, the counts of the long sample (all)
-// and of the short ones (few) are
+// Package testing forces a collection before every call of the benchmark function, which takes CPU time. A set-up may collect,
+// too. If F is that of one sample and C what iterations did in the long one, the totals of the long sample (all) and of the short ones (few) are
 //
-//	all − base = F + C    few − base = surveyFews·(F + C/surveyFew)
+//	all = F + C    few = surveyFews·(F + C/surveyFew)
 //
-// so that C = (surveyFews·(all−base) − (few−base)) / (surveyFews − surveyFews/surveyFew). What
+// so that C = (surveyFews·all − few) / (surveyFews − surveyFews/surveyFew). What
 // iterations allocate limits C, which holds collections of a set-up too.
-func (t *teller) collecting(l *benchmark, all, few totals) (cycles, frac float64) {
-	base := t.base
-	c := func(all, few, base float64) float64 {
-		return max(0, (surveyFews*(all-base)-(few-base))/(surveyFews-float64(surveyFews)/surveyFew))
+func (l *benchmark) collecting(all, few totals) (cycles, frac float64) {
+	c := func(all, few float64) float64 {
+		return max(0, (surveyFews*all-few)/(surveyFews-float64(surveyFews)/surveyFew))
 	}
-	cycles, sec := c(all.collections, few.collections, base.collections), c(all.gcSec, few.gcSec, base.gcSec)
-	if l.FewN == 0 { // there are no short samples, and F is little against an iteration
-		whole := all.collections - base.collections
-		cycles = max(0, whole-l.calls(l.N))
-		if whole > 0 {
-			sec = max(0, all.gcSec-base.gcSec) * cycles / whole
-		}
+	cycles, sec := c(all.collections, few.collections), c(all.gcSec, few.gcSec)
+	if few == (totals{}) { // there are no short samples
+		cycles = all.collections
+		sec = max(0, all.gcSec) * cycles / max(1, cycles+l.calls(l.N))
 	}
 	if most := l.Bytes * float64(l.N) / leastHeap; cycles > most {
 		sec, cycles = sec*most/cycles, most

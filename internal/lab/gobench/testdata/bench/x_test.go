@@ -55,3 +55,14 @@ func BenchmarkForks(b *testing.B) {
 }
 
 func BenchmarkHangs(b *testing.B) { select {} }
+
+func BenchmarkLeaks(b *testing.B) {
+	for i := 0; i < 3; i++ {
+		go func() { select {} }()
+	}
+	for i := 0; i < b.N; i++ {
+		Kept = make([]byte, 1<<16)
+	}
+}
+
+var Kept []byte

@@ -1,0 +1,99 @@
+package gobench
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// runHeavy gives what takes long its part of the time, over several blocks if it has to: who was in the fewest is first.
+func (b *blockRun) runHeavy(ctx context.Context) error {
+	if len(b.heavy) == 0 {
+		return nil
+	}
+	b.credit += time.Duration(float64(b.light) * (1 - lightShare) / lightShare)
+	for _, p := range b.heavy {
+		began := time.Now()
+		if b.credit <= 0 || began.Add(p.pace.least()).After(b.end) {
+			break
+		}
+		if err := b.launch(ctx, 0, []*pairing{p}); err != nil {
+			return err
+		}
+		b.credit -= time.Since(began)
+	}
+	return nil
+}
+
+// divide gives the block its time, and finds the benchmarks that take too much of it: all others have lightShare of it at least.
+func (b *blockRun) divide() {
+	left := max(0, time.Until(b.end))
+	b.time = left / blocksAhead
+	if more := max(b.Least, b.e.Bench.Blocks) - b.block + 1; more > blocksAhead {
+		b.time = max(left-time.Duration(keptFrac*float64(b.e.Bench.Duration)), left/2) / time.Duration(more)
+	}
+	b.light = max(0, b.time-b.linked)
+	least := func(p *pairing) time.Duration { return p.pace.least() }
+	all := time.Duration(0)
+	for _, p := range b.open {
+		all += least(p)
+	}
+	if rest := time.Duration(b.least - b.block + 1); b.block == 2 && rest > 0 {
+		b.whole = (rest * (all + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
+	}
+	if b.whole {
+		b.light = max(b.light, all)
+	}
+	if all <= b.light {
+		return
+	}
+	b.light = time.Duration(lightShare * float64(b.light))
+	sorted := slices.SortedStableFunc(slices.Values(b.open), func(p, q *pairing) int { return cmp.Compare(least(p), least(q)) })
+	light := map[*pairing]bool{}
+	for sum := time.Duration(0); len(light) < len(sorted); {
+		p := sorted[len(light)]
+		sum += least(p)
+		if len(light) > 0 && (sum > b.light || least(p) > heavyTimes*b.light/time.Duration(len(b.open))) {
+			break
+		}
+		light[p] = true
+	}
+	for _, i := range b.rng.Perm(len(b.open)) {
+		if p := b.open[i]; !light[p] {
+			b.heavy = append(b.heavy, p)
+		}
+	}
+	slices.SortStableFunc(b.heavy, func(p, q *pairing) int { return cmp.Compare(p.blocks, q.blocks) })
+	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !light[p] })
+}
+
+// launches is how often a package is launched in a block, so that a block is worth the time of its link.
+func (b *blockRun) launches() int {
+	each := max(measuring(b.open), 1)
+	return max(1, min(mostLaunches, int(worthLinking*b.linked/each), int(b.light/each)))
+}
+
+// measuring estimates how long a launch of benchmarks takes.
+func measuring(open []*pairing) (d time.Duration) {
+	for _, p := range open {
+		d += p.pace.launch
+	}
+	return d
+}
+
+// expected is how long the block may take; 0 if that is not known, as before the survey.
+func (b *blockRun) expected() time.Duration {
+	if b.block == 1 {
+		return 0
+	}
+	return b.linked + min(time.Duration(b.launches())*measuring(b.open), b.light)
+}
+
+// room is the time that a benchmark may take in a launch.
+func (b *blockRun) room(p *pairing) time.Duration {
+	if b.block == 1 { // when nothing is known of the others
+		return b.light / time.Duration(len(b.open))
+	}
+	return time.Duration(float64(p.pace.launch) * min(1, float64(b.light)/float64(max(measuring(b.open), 1))))
+}

@@ -21,6 +21,7 @@ import (
 func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	finished := 0 // benchmarks in all blocks
 	began := time.Now()
+	w.families()
 	var expected time.Duration
 	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
 		open := w.open()
@@ -81,7 +82,7 @@ type blockRun struct {
 	block  int
 	open   []*pairing
 	paths  map[*subject.TestPackage]string
-	heavy  []*pairing    // of those that were open, what takes too long for every block
+	heavy  []unit        // of those that were open, what takes too long for every block
 	start  time.Time     // of linking
 	linked time.Duration // what it took
 	time   time.Duration // that the block may take, if as many are wanted as can tell anything
@@ -94,13 +95,14 @@ type blockRun struct {
 
 // run launches each package in turn, and in it each of its open benchmarks.
 func (b *blockRun) run(ctx context.Context) error {
-	byPackage := map[string][]*pairing{}
+	byPackage := map[string][]unit{}
 	var packages []string
-	for _, p := range b.open {
-		if byPackage[p.pkg] == nil {
-			packages = append(packages, p.pkg)
+	for _, u := range units(b.open) {
+		pkg := u[0].pkg
+		if byPackage[pkg] == nil {
+			packages = append(packages, pkg)
 		}
-		byPackage[p.pkg] = append(byPackage[p.pkg], p)
+		byPackage[pkg] = append(byPackage[pkg], u)
 	}
 	for launch, launches := 0, 1; launch < launches; launch++ {
 		for _, i := range b.rng.Perm(len(packages)) {
@@ -115,39 +117,31 @@ func (b *blockRun) run(ctx context.Context) error {
 	return b.runHeavy(ctx)
 }
 
-// launch measures the benchmarks of one package in processes of every setting, in random order.
-func (b *blockRun) launch(ctx context.Context, launch int, in []*pairing) error {
+// launch measures units of one package in processes of every setting, in random order.
+func (b *blockRun) launch(ctx context.Context, launch int, in []unit) error {
 	var team []*surveyor // nil where none is alive
 	defer func() { dismiss(team) }()
 	for _, i := range b.rng.Perm(len(in)) {
-		p := in[i]
-		if p.over || b.late(b.block) {
+		u := slices.DeleteFunc(slices.Clone(in[i]), func(p *pairing) bool { return p.over })
+		if len(u) == 0 || b.late(b.block) {
 			continue
 		}
 		if launch == 0 {
 			b.step(Step{Phase: "block", Block: b.block, Benchmarks: len(b.open), Done: b.done, Expected: b.expected(), Last: b.last, Ratio: b.ratio})
-			b.done++
+			b.done += len(u)
 		}
-		var samples [][]dyno.Values
+		samples, blamed := map[*pairing][][]dyno.Values{}, u
 		failed, err := 0, error(nil)
 		if team == nil {
-			team, failed, err = b.assemble(ctx, p)
+			team, failed, err = b.assemble(ctx, u[0])
 		}
-		if err == nil {
-			samples, failed, err = b.bench(ctx, p, team)
+		if err == nil && u[0].family != "" {
+			samples, blamed, failed, err = b.together(ctx, u, team)
+		} else if err == nil {
+			samples[u[0]], failed, err = b.bench(ctx, u[0], team)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		}
-		bs := b.found[p]
-		if bs == nil {
-			bs = make([]dyno.Benchmark, len(p.in))
-			for i := range bs {
-				bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name}
-			}
-		}
-		for i := range bs {
-			bs[i].N = p.pace.n
 		}
 		if err != nil {
 			dismiss(team)
@@ -155,24 +149,47 @@ func (b *blockRun) launch(ctx context.Context, launch int, in []*pairing) error 
 			if b.Lost != nil {
 				err = errors.Join(err, b.Lost())
 			}
-			p.over = true
-			if bs[failed].Err = err.Error(); !p.surveyed {
-				p.in[failed].Err = err.Error()
-				continue // its survey says it
+		}
+		for _, p := range u {
+			why := err
+			if !slices.Contains(blamed, p) {
+				why = nil
 			}
-		}
-		for i := range samples {
-			bs[i].Launches = append(bs[i].Launches, samples[i])
-		}
-		if launch == 0 && samples != nil {
-			p.blocks++
-			b.saw(p, samples)
-		}
-		if samples != nil || err != nil {
-			b.found[p] = bs
+			b.keep(launch, p, samples[p], failed, why)
 		}
 	}
 	return nil
+}
+
+// keep takes the samples of a launch, and after an error ends the benchmark. samples is nil where there are none.
+func (b *blockRun) keep(launch int, p *pairing, samples [][]dyno.Values, failed int, err error) {
+	if p.over = p.over || err != nil; err != nil && !p.surveyed {
+		p.in[failed].Err = err.Error()
+		return // its survey says it
+	}
+	if samples == nil && err == nil {
+		return
+	}
+	bs := b.found[p]
+	if bs == nil {
+		bs = make([]dyno.Benchmark, len(p.in))
+		for i := range bs {
+			bs[i] = dyno.Benchmark{Package: p.pkg, Name: p.name}
+		}
+		b.found[p] = bs
+	}
+	for i := range bs {
+		bs[i].N = p.n
+		if samples != nil {
+			bs[i].Launches = append(bs[i].Launches, samples[i])
+		}
+	}
+	if err != nil {
+		bs[failed].Err = err.Error()
+	} else if launch == 0 {
+		p.blocks++
+		b.saw(p, samples)
+	}
 }
 
 // saw keeps what one launch tells of a benchmark, for whoever watches.
@@ -237,6 +254,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was stopped after %v, but should take %v by its survey", limit.Round(time.Millisecond), p.pace.launch.Round(time.Millisecond)))
 	defer cancel()
 	pairs := p.pace.pairsIn(b.room(p))
+	p.n = p.pace.n
 	if !p.pace.alone {
 		for _, i := range b.rng.Perm(len(team)) { // which is first may matter
 			first, err := team[i].t.Begin(ctx, p.in[i].Printed, p.pace.benchtime(), endlessCount, 1)
@@ -259,7 +277,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 		}
 	}
 	if p.learn(samples) {
-		p.pace = paceOf(p.in, time.Duration(b.e.Bench.Sample), turnsRuntime(b.e))
+		p.repace(b.e)
 	}
 	return samples, 0, nil
 }
@@ -267,7 +285,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 // learn takes the speed of turns for that of the survey where they have more iterations.
 func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
 	for i, l := range p.in {
-		if l.N >= p.pace.n {
+		if l.N >= p.n {
 			continue
 		}
 		var secs []float64
@@ -277,7 +295,7 @@ func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
 			}
 		}
 		if len(secs) > 0 {
-			l.N, l.Sec, learnt = p.pace.n, middle(secs), true
+			l.N, l.Sec, learnt = p.n, middle(secs), true
 		}
 	}
 	return learnt
@@ -286,9 +304,14 @@ func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
 // endlessCount is a -test.count that is never reached.
 const endlessCount = 1000000000
 
+// surveyRoom is how many seconds the survey of a benchmark in one setting may take.
+func (w *Run) surveyRoom() float64 {
+	return surveyFrac * time.Duration(w.e.Bench.Duration).Seconds() / float64(len(w.sides)*len(w.pairings))
+}
+
 // survey surveys a benchmark in every setting, and finds its pace.
 func (b *blockRun) survey(ctx context.Context, p *pairing, team []*surveyor) (failed int, err error) {
-	room := surveyFrac * time.Duration(b.e.Bench.Duration).Seconds() / float64(len(b.sides)*len(b.pairings))
+	room := b.surveyRoom()
 	for _, i := range b.rng.Perm(len(team)) {
 		v := team[i]
 		const patience = 20 * time.Second
@@ -302,7 +325,7 @@ func (b *blockRun) survey(ctx context.Context, p *pairing, team []*surveyor) (fa
 		}
 	}
 	p.surveyed = true
-	p.pace = paceOf(p.in, time.Duration(b.e.Bench.Sample), turnsRuntime(b.e))
+	p.repace(b.e)
 	return 0, nil
 }
 

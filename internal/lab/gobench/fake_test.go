@@ -24,6 +24,7 @@ type fakeBench struct {
 	once     float64 // timed, in each call
 	setUp    float64 // not timed, in each call
 	each     float64 // not timed, in each iteration
+	load     float64 // what the benchmark around it does before it
 	cold     float64 // more, in the process's first call
 	init     float64 // not timed, in the process's first call, which collects thrice
 	bytes    float64 // of an iteration; 4 MiB make a collection of 1 ms
@@ -215,6 +216,7 @@ func (f *fakeBinaries) once(ctx context.Context, path string, o Options, stdout 
 			if verbose {
 				fmt.Fprintf(stdout, "Benchmark%s\n", parent)
 			}
+			sleep(b.load)
 		}
 		if verbose {
 			fmt.Fprintf(stdout, "Benchmark%s\n", b.name)
@@ -292,7 +294,8 @@ type fakeTurns struct {
 	f     *fakeBinaries
 	path  string
 	p     *fakeProcess
-	b     *fakeBench // that runs
+	b     *fakeBench  // that runs
+	after []fakeBench // of a family
 	n     int64
 	turns int
 }
@@ -312,11 +315,23 @@ func (t *fakeTurns) totals() totals {
 }
 
 func (t *fakeTurns) Begin(ctx context.Context, printed, benchtime string, count, results int) (batch Batch, err error) {
-	t.b, t.turns = nil, 0
+	t.b, t.after, t.turns = nil, nil, 0
+	outer, _, nested := strings.Cut(printed, "/")
 	for _, b := range t.f.here(t.path, t.p.level) {
-		if b.name == printed {
+		of, _, _ := strings.Cut(b.name, "/")
+		switch {
+		case printed == outer+"/" && of == outer:
+			t.after = append(t.after, b)
+		case b.name == printed:
 			t.b = &b
 		}
+		if nested && of == outer && printed != outer+"/" {
+			sleep(b.load)
+		}
+	}
+	if len(t.after) > 0 {
+		t.n, _ = strconv.ParseInt(strings.TrimSuffix(benchtime, "x"), 10, 64)
+		return t.Next(ctx)
 	}
 	if t.b == nil || t.b.skips {
 		return Batch{Ended: true, Totals: t.totals()}, nil
@@ -345,6 +360,19 @@ func (t *fakeTurns) Begin(ctx context.Context, printed, benchtime string, count,
 		batch.Ended, batch.Totals = true, t.totals()
 	}
 	return batch, nil
+}
+
+func (t *fakeTurns) Next(ctx context.Context) (Batch, error) {
+	if len(t.after) == 0 {
+		return Batch{Ended: true, Totals: t.totals()}, nil
+	}
+	t.b, t.after, t.turns = &t.after[0], t.after[1:], 0
+	sleep(t.b.load)
+	if t.b.fails != "" {
+		return t.Next(ctx)
+	}
+	t.f.launched[t.p.level+":"+t.b.name]++
+	return t.Turn(ctx, 1)
 }
 
 func (t *fakeTurns) Base() totals { return t.totals() }

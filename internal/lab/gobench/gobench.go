@@ -69,6 +69,7 @@ func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
 type Turns interface {
 	Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error)
 	Turn(ctx context.Context, n int) (Batch, error)
+	Next(ctx context.Context) (Batch, error)
 	End(ctx context.Context) (totals, error)
 	Base() totals // of the process before its first benchmark
 	Close()
@@ -129,7 +130,9 @@ type pairing struct {
 	pkg, name string
 	in        []*benchmark // of each setting
 	surveyed  bool
-	blocks    int // in which it was measured
+	blocks    int    // in which it was measured
+	n         int64  // iterations of a sample, in the last
+	family    string // the benchmark around it, if all that are parts of it are measured in one run; else ""
 	pace      pace
 	over      bool // it failed, or needs no more blocks
 }

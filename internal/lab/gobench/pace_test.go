@@ -203,6 +203,47 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
+// Benchmarks within one that loads much for them run together: so it loads once in a launch.
+func TestFamily(t *testing.T) {
+	f := &fakeBinaries{}
+	for i := range 20 {
+		f.benches = append(f.benches, fakeBench{name: fmt.Sprintf("Data/set%d", i), sec: 1e-4 * float64(i+1), load: 0.1, slower: map[string]float64{"b": 0.1}})
+	}
+	f.benches[3].fails, f.benches[3].in = "not here", "b"
+	f.benches[5].only = "a"
+	f.benches = append(f.benches, fakeBench{name: "Plain", sec: 1e-4})
+	e := benchAB()
+	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(2*time.Minute)
+	rs, err := runBench(t, f, e, func(b *Bencher) { b.Least = 14 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]int{}
+	for _, r := range rs {
+		for i, b := range r.Benchmarks {
+			if len(b.Launches) < 1 || b.Err != "" {
+				t.Errorf("%s has %d launches: %s", b.Name, len(b.Launches), b.Err)
+			}
+			if blocks[b.Name]++; r.Trial.Setting.String() == "V=b" && b.Name != "Plain" {
+				sec, _ := b.Launches[0][0].Get("sec/op")
+				var of int
+				fmt.Sscanf(b.Name, "Data/set%d", &of)
+				if want := 1.1e-4 * float64(of+1); math.Abs(sec-want) > 0.01*want {
+					t.Errorf("%d. benchmark of a block, %s: %g s, want %g", i, b.Name, sec, want)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"Data/set0", "Data/set4", "Data/set6", "Data/set19", "Plain"} {
+		if blocks[name] < 2*14 {
+			t.Errorf("%s has %d results", name, blocks[name])
+		}
+	}
+	if blocks["Data/set3"] > 0 || blocks["Data/set5"] > 0 || len(blocks) != 19 {
+		t.Errorf("%v", blocks)
+	}
+}
+
 // Where there is no time for all, those that take long come in turns.
 func TestHeavy(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{{name: "Slow1", sec: 1e-3, setUp: 0.4}, {name: "Slow2", sec: 1e-3, setUp: 0.4}}}

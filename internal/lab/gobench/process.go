@@ -79,6 +79,7 @@ type Process struct {
 
 	next    atomic.Int64           // results of the turn that the next turnMark begins
 	printed atomic.Pointer[string] // the benchmark that it was told to run
+	begins  atomic.Bool            // the next turn is the first of it
 	base    totals
 }
 
@@ -171,31 +172,30 @@ func (p *Process) launch(path string, o Options) (err error) {
 var fifos atomic.Int64
 
 // Begin runs a benchmark, by its printed name, as go test does with -benchtime and -count, and returns after so many results, or at its end.
-// The process must wait for it.
+// After a "/" at the end of the name it runs those within it. The process must wait for it.
 func (p *Process) Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error) {
 	p.printed.Store(&printed)
-	fmt.Fprintf(p.commands, "%s %d %s\n", benchtime, count, patternOf(printed))
-	return p.turn(ctx, int64(results))
+	p.begins.Store(true)
+	return p.turn(ctx, int64(results), fmt.Sprintf("%s %d %s\n", benchtime, count, patternOf(strings.TrimSuffix(printed, "/"))))
 }
 
 // Turn lets the benchmark print n more results, stops it, and returns what it printed: fewer at its end. If the process has ended, the
 // error wraps [io.EOF] or says why. When ctx ends it is killed, and the error is the context's cause.
 func (p *Process) Turn(ctx context.Context, n int) (Batch, error) {
-	return p.turn(ctx, int64(max(n, 1)))
+	return p.turn(ctx, int64(max(n, 1)), "")
 }
+
+// Next ends the benchmark that runs, and returns after one more result, which may still be of it.
+func (p *Process) Next(ctx context.Context) (Batch, error) { return p.turn(ctx, 1, "next\n") }
 
 // End ends the benchmark that runs. The process then waits for another.
 func (p *Process) End(ctx context.Context) (totals, error) {
-	fmt.Fprintln(p.commands, "end")
-	for {
-		b, err := p.turn(ctx, endless)
-		if err != nil || b.Ended {
-			return b.Totals, err
-		}
-	}
+	b, err := p.turn(ctx, endless, "end\n")
+	return b.Totals, err
 }
 
-func (p *Process) turn(ctx context.Context, n int64) (Batch, error) {
+// turn lets the process go on, and only then tells it something: one that waits already may not be stopped, and would answer before its turn.
+func (p *Process) turn(ctx context.Context, n int64, command string) (Batch, error) {
 	// A result printed before the process stopped, and read only now, does not count.
 	p.next.Store(n)
 	p.mark.Lock()
@@ -204,6 +204,7 @@ func (p *Process) turn(ctx context.Context, n int64) (Batch, error) {
 	}
 	p.mark.Unlock()
 	p.tree.Continue()
+	io.WriteString(p.commands, command)
 	return p.await(ctx)
 }
 
@@ -237,6 +238,7 @@ func (p *Process) follow(stderr *lastlines.Lines) {
 	defer p.out.Close()
 	want, some := p.next.Swap(0), false // results that are still to come in this turn
 	var batch Batch
+	ended := false // after the last turn, before the process stopped
 	said := said{tail: lastlines.New(nil), of: &p.printed}
 	tell := func() {
 		p.tree.Pause()
@@ -259,10 +261,13 @@ func (p *Process) follow(stderr *lastlines.Lines) {
 			switch {
 			case !end:
 				said.add(line)
-			case want > 0 && !said.failed: // else it is killed
+			case said.failed: // it is killed
+			default:
 				batch.Ended, batch.Totals, batch.Said = true, t, said.tail.String()
 				said.tail = lastlines.New(nil)
-				tell()
+				if ended = want == 0; !ended {
+					tell()
+				}
 			}
 		},
 	}
@@ -277,7 +282,13 @@ func (p *Process) follow(stderr *lastlines.Lines) {
 			if before, after, ok := bytes.Cut(b, []byte{turnMark}); ok {
 				p.next.Store(0)
 				s.write(before)
-				want, batch, b = next, Batch{}, after
+				switch want, b = next, after; {
+				case p.begins.Swap(false) || !ended:
+					ended, batch = false, Batch{}
+				default:
+					ended = false
+					tell()
+				}
 			}
 		}
 		s.write(b)
@@ -305,6 +316,8 @@ const saidMost = 20
 type said struct {
 	tail   *lastlines.Lines
 	of     *atomic.Pointer[string] // the benchmark whose failures count; nil: any
+	last   string                  // that failed
+	times  int                     // one after the other
 	failed bool
 	ended  bool // there are no more lines of the failure
 	lines  int  // of it
@@ -324,13 +337,28 @@ func (s *said) add(line []byte) {
 	}
 }
 
-// counts reports whether a failure is of the benchmark that runs. One around it may miss what others, which do not run, would have done.
+// counts reports whether a failure is of the benchmark that runs. One around it may miss what others, which do not run, would have done. Of
+// those that run one after the other, one that fails again and again counts: it has no end.
 func (s *said) counts(fail []byte) bool {
 	if s.of == nil || s.of.Load() == nil {
 		return true
 	}
-	name := string(bytes.TrimPrefix(fail, []byte("--- FAIL: Benchmark")))
-	return strings.HasPrefix(strings.TrimSpace(name), *s.of.Load())
+	name, runs := strings.TrimSpace(string(bytes.TrimPrefix(fail, []byte("--- FAIL: Benchmark")))), *s.of.Load()
+	if !strings.HasSuffix(runs, "/") {
+		rest, ok := strings.CutPrefix(name, runs)
+		return ok && onlyProcs.MatchString(rest)
+	}
+	if s.last != name {
+		s.last, s.times = name, 0
+	}
+	s.times++
+	return s.times > failsMost && strings.HasPrefix(name, runs)
 }
+
+// failsMost is how often a benchmark that others follow may fail before it counts: once alone, and once after it ran alone.
+const failsMost = 2
+
+// onlyProcs is what follows a name: GOMAXPROCS, if it is not 1.
+var onlyProcs = regexp.MustCompile(`^(-\d+)?$`)
 
 var header = regexp.MustCompile(`^(goos|goarch|pkg|cpu): `)

@@ -170,6 +170,47 @@ func TestBeginToEnd(t *testing.T) {
 	}
 }
 
+// The benchmarks of a family come one after the other, and one that fails does not end those after it.
+func TestFamilyTurns(t *testing.T) {
+	for _, fails := range []string{"", "b"} {
+		p := startBench(t, Options{Env: map[string]string{"WHY": fails}})
+		for range 2 {
+			var names []string
+			b, err := p.Begin(t.Context(), "Family/", "10x", endlessCount, 1)
+			for err == nil && !b.Ended {
+				name := strings.TrimRight(b.Results[0].Name, "-0123456789")
+				if len(names) == 0 || names[len(names)-1] != name {
+					names = append(names, name)
+					if b, err = p.Turn(t.Context(), 3); err != nil || len(b.Results) != 3 || strings.TrimRight(b.Results[2].Name, "-0123456789") != name {
+						t.Fatalf("%+v, %v", b, err)
+					}
+					b, err = p.Next(t.Context())
+				} else {
+					b, err = p.Turn(t.Context(), 1)
+				}
+			}
+			want := []string{"Family/a", "Family/b", "Family/c"}
+			if fails != "" {
+				want = []string{"Family/a", "Family/c"}
+			}
+			if err != nil || !slices.Equal(names, want) {
+				t.Errorf("%q, %v", names, err)
+			}
+			if fails == "" {
+				if _, err := p.Begin(t.Context(), "Family/", "10x", endlessCount, 1); err != nil {
+					t.Error(err)
+				}
+				if _, err := p.End(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if b, err := p.Begin(t.Context(), "Small", "10x", 1, endless); err != nil || len(b.Results) != 1 {
+			t.Errorf("%+v, %v", b, err)
+		}
+	}
+}
+
 func TestBenchPinned(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

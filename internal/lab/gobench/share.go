@@ -13,12 +13,12 @@ func (b *blockRun) runHeavy(ctx context.Context) error {
 		return nil
 	}
 	b.credit += time.Duration(float64(b.light) * (1 - lightShare) / lightShare)
-	for _, p := range b.heavy {
+	for _, u := range b.heavy {
 		began := time.Now()
-		if b.credit <= 0 || began.Add(p.pace.least()).After(b.end) {
+		if b.credit <= 0 || began.Add(u.least()).After(b.end) {
 			break
 		}
-		if err := b.launch(ctx, 0, []*pairing{p}); err != nil {
+		if err := b.launch(ctx, 0, []unit{u}); err != nil {
 			return err
 		}
 		b.credit -= time.Since(began)
@@ -34,38 +34,34 @@ func (b *blockRun) divide() {
 		b.time = max(left-time.Duration(keptFrac*float64(b.e.Bench.Duration)), left/2) / time.Duration(more)
 	}
 	b.light = max(0, b.time-b.linked)
-	least := func(p *pairing) time.Duration { return p.pace.least() }
-	all := time.Duration(0)
-	for _, p := range b.open {
-		all += least(p)
-	}
+	all := units(b.open)
+	sum := unit(b.open).least()
 	if rest := time.Duration(b.least - b.block + 1); b.block == 2 && rest > 0 {
-		b.whole = (rest * (all + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
+		b.whole = (rest * (sum + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
 	}
 	if b.whole {
-		b.light = max(b.light, all)
+		b.light = max(b.light, sum)
 	}
-	if all <= b.light {
+	if sum <= b.light {
 		return
 	}
 	b.light = time.Duration(lightShare * float64(b.light))
-	sorted := slices.SortedStableFunc(slices.Values(b.open), func(p, q *pairing) int { return cmp.Compare(least(p), least(q)) })
-	light := map[*pairing]bool{}
-	for sum := time.Duration(0); len(light) < len(sorted); {
-		p := sorted[len(light)]
-		sum += least(p)
-		if len(light) > 0 && (sum > b.light || least(p) > heavyTimes*b.light/time.Duration(len(b.open))) {
+	each := func(u unit) time.Duration { return u.least() / time.Duration(len(u)) }
+	slices.SortStableFunc(all, func(u, v unit) int { return cmp.Compare(each(u), each(v)) })
+	quick := 0
+	for sum = 0; quick < len(all); quick++ {
+		u := all[quick]
+		sum += u.least()
+		if quick > 0 && (sum > b.light || each(u) > heavyTimes*b.light/time.Duration(len(b.open))) {
 			break
 		}
-		light[p] = true
 	}
-	for _, i := range b.rng.Perm(len(b.open)) {
-		if p := b.open[i]; !light[p] {
-			b.heavy = append(b.heavy, p)
-		}
+	for _, i := range b.rng.Perm(len(all) - quick) {
+		b.heavy = append(b.heavy, all[quick+i])
 	}
-	slices.SortStableFunc(b.heavy, func(p, q *pairing) int { return cmp.Compare(p.blocks, q.blocks) })
-	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !light[p] })
+	slices.SortStableFunc(b.heavy, func(u, v unit) int { return cmp.Compare(u[0].blocks, v[0].blocks) })
+	light := slices.Concat(all[:quick]...)
+	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !slices.Contains(light, p) })
 }
 
 // launches is how often a package is launched in a block, so that a block is worth the time of its link.

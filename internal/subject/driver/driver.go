@@ -100,8 +100,8 @@ func isBenchmark(fn *ast.FuncDecl) bool {
 	return false
 }
 
-// source runs benchmarks one after the other as they are asked for, in lines of "benchtime count pattern". The line "end" ends the one that
-// runs after its sample: package testing reads -test.count anew before each. Beside a result's own numbers it tells totals of the process: goroutines,
+// source runs benchmarks one after the other as they are asked for, in lines of "benchtime count pattern". The line "next" ends the one that
+// runs after its sample, and "end" those after it, too: package testing reads -test.count anew before each. Beside a result's own numbers it tells totals of the process: goroutines,
 // collections that were not forced, and the CPU time of collecting without idle marking (from Go 1.20). It is a test since testing holds a
 // lock while a benchmark runs, and starts with the user's TestMain. It is for Go 1.18, with names that collide with nothing.
 const source = `package PACKAGE
@@ -115,6 +115,7 @@ import (
 	dynoRuntime "runtime"
 	dynoMetrics "runtime/metrics"
 	dynoStrings "strings"
+	dynoAtomic "sync/atomic"
 	dynoTesting "testing"
 	dynoTime "time"
 IMPORTS)
@@ -126,12 +127,17 @@ func TestDynoBench(t *dynoTesting.T) {
 		t.Skip(err)
 	}
 	commands := make(chan string)
+	ending := int32(0)
 	go func() {
 		defer close(commands)
 		for lines := dynoBufio.NewScanner(in); lines.Scan(); {
-			if lines.Text() == "end" {
+			switch lines.Text() {
+			case "end":
+				dynoAtomic.StoreInt32(&ending, 1)
 				dynoFlag.Set("test.count", "0")
-			} else {
+			case "next":
+				dynoFlag.Set("test.count", "0")
+			default:
 				commands <- lines.Text()
 			}
 		}
@@ -142,8 +148,12 @@ func TestDynoBench(t *dynoTesting.T) {
 	}
 	benchmarks := []dynoTesting.InternalBenchmark{BENCHMARKS}
 	var compiled *dynoRegexp.Regexp
-	pattern := ""
+	pattern, count := "", ""
 	match := func(p, s string) (bool, error) {
+		if dynoAtomic.LoadInt32(&ending) != 0 {
+			return false, nil
+		}
+		dynoFlag.Set("test.count", count) // it is asked before each benchmark
 		if compiled == nil || p != pattern {
 			var err error
 			if compiled, err = dynoRegexp.Compile(p); err != nil {
@@ -171,8 +181,9 @@ func TestDynoBench(t *dynoTesting.T) {
 			return
 		}
 		words := dynoStrings.SplitN(command, " ", 3)
+		dynoAtomic.StoreInt32(&ending, 0)
 		dynoFlag.Set("test.benchtime", words[0])
-		dynoFlag.Set("test.count", words[1])
+		count = words[1]
 		dynoFlag.Set("test.bench", words[2])
 		dynoTesting.RunBenchmarks(match, benchmarks)
 	}

@@ -66,3 +66,16 @@ func BenchmarkLeaks(b *testing.B) {
 }
 
 var Kept []byte
+
+func BenchmarkFamily(b *testing.B) {
+	for _, name := range []string{"a", "b", "c"} {
+		b.Run(name, func(b *testing.B) {
+			for i := 0; i < b.N; i++ {
+				F()
+			}
+			if name == "b" && os.Getenv("WHY") == "b" {
+				b.Fatal("not b")
+			}
+		})
+	}
+}

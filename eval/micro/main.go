@@ -35,6 +35,8 @@ type options struct {
 	plain  bool          // the usual protocol beside dyno's
 	noise  bool          // beside what has no change
 	keep   string        // directory for run directories; "" keeps none
+	suites string        // of modules
+	truth  time.Duration // of a long run of a suite; 0 means none
 }
 
 func main() {
@@ -43,13 +45,15 @@ func main() {
 	flag.DurationVar(&o.length, "d", 3*time.Minute, "most time of a run of dyno")
 	flag.IntVar(&o.blocks, "blocks", 0, "of a run of dyno; 0 leaves them to dyno")
 	flag.StringVar(&o.time, "benchtime", "1s", "of the usual protocol")
-	flag.StringVar(&o.only, "only", "", "one `part`: false or power")
+	flag.StringVar(&o.only, "only", "", "one `part`: false, power or suites")
 	flag.StringVar(&o.in, "in", "CodeEncoder,CodeMarshal", "`benchmarks` that get slower in turn; with shorter ones the CPU hides a part of it")
 	flag.StringVar(&o.beside, "beside", "NumberIsValid", "`benchmarks` that run beside them")
 	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.BoolVar(&o.plain, "plain", true, "run the usual protocol too")
 	flag.BoolVar(&o.noise, "noise", true, "make noise beside equal programs; false where there is some")
+	flag.StringVar(&o.suites, "suites", theSuites, "`modules` and two versions of each: module@old..new")
+	flag.DurationVar(&o.truth, "truth", 0, "length of a long run of each suite, which tells the truth")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.Parse()
 	if len(os.Args) == 2 && os.Args[1] == noiseArg {
@@ -77,6 +81,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if err := module(l.module); err != nil {
 		return err
+	}
+	if o.only == "suites" {
+		return l.allSuites(ctx, o.suites)
 	}
 	if o.only != "power" {
 		if err := l.falseAlarms(ctx); err != nil {

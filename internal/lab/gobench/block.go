@@ -35,7 +35,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err != nil {
 			return err
 		}
-		b := &blockRun{Run: w, rng: rng, block: block, open: open, paths: paths, start: start, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
+		b := &blockRun{Run: w, rng: rng, block: block, open: open, all: len(open), paths: paths, start: start, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
 		b.divide()
 		if err = b.run(ctx); err != nil {
 			return err
@@ -88,6 +88,7 @@ type blockRun struct {
 	time   time.Duration // that the block may take, if as many are wanted as can tell anything
 	light  time.Duration // and of it what is not heavy
 	found  map[*pairing][]dyno.Benchmark
+	all    int // benchmarks, with the heavy ones
 	done   int
 	last   string // benchmark that was measured
 	ratio  float64
@@ -127,7 +128,7 @@ func (b *blockRun) launch(ctx context.Context, launch int, in []unit) error {
 			continue
 		}
 		if launch == 0 {
-			b.step(Step{Phase: "block", Block: b.block, Benchmarks: len(b.open), Done: b.done, Expected: b.expected(), Last: b.last, Ratio: b.ratio})
+			b.step(Step{Phase: "block", Block: b.block, Benchmarks: b.all, Done: b.done, Expected: b.expected(), Last: b.last, Ratio: b.ratio})
 			b.done += len(u)
 		}
 		samples, blamed := map[*pairing][][]dyno.Values{}, u
@@ -156,6 +157,9 @@ func (b *blockRun) launch(ctx context.Context, launch int, in []unit) error {
 				why = nil
 			}
 			b.keep(launch, p, samples[p], failed, why)
+			if p.family != "" && samples[p] == nil {
+				p.leave()
+			}
 		}
 	}
 	return nil
@@ -211,13 +215,16 @@ func (b *blockRun) saw(p *pairing, samples [][]dyno.Values) {
 
 // assemble starts a process of each setting at the same time, as that takes some 40 ms and disturbs others. Which failed it says with an error.
 func (b *blockRun) assemble(ctx context.Context, p *pairing) (team []*surveyor, failed int, err error) {
+	limit := max(surveyQuiet, time.Duration(b.e.Bench.Duration)/10)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the test binary did not begin within %v", limit))
+	defer cancel()
 	team = make([]*surveyor, len(p.in))
 	errs := make([]error, len(p.in))
 	var wg sync.WaitGroup
 	for _, i := range b.rng.Perm(len(p.in)) {
 		l := p.in[i]
 		wg.Go(func() {
-			t, err := b.Start(ctx, b.paths[l.p], b.options(b.sides[i], l.p, "-test.run=^"+driver.Test+"$"))
+			t, err := b.Start(ctx, b.paths[l.p], b.options(b.sides[i], l.p, "-test.run=^"+driver.Test+"$", "-test.bench=.", "-test.timeout=0"))
 			if errs[i] = err; err == nil {
 				team[i] = &surveyor{t: t, base: t.Base()}
 			}
@@ -246,8 +253,11 @@ func dismiss(team []*surveyor) {
 // bench lets the processes of a team take turns in one benchmark, and returns the samples of each. Before its first turns it is surveyed.
 func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (samples [][]dyno.Values, failed int, err error) {
 	if !p.surveyed {
-		if failed, err = b.survey(ctx, p, team); err != nil || p.pace.least() > firstMost*b.room(p) && len(b.open) > 1 {
+		if failed, err = b.survey(ctx, p, team); err != nil {
 			return nil, failed, err
+		}
+		if last := b.block == b.e.Bench.Blocks; p.pace.least() > firstMost*b.room(p) && len(b.open) > 1 && !last {
+			return nil, 0, nil // it is heavy, and not known as that
 		}
 	}
 	limit := hangLimit(p.pace.launch)
@@ -257,7 +267,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 	p.n = p.pace.n
 	if !p.pace.alone {
 		for _, i := range b.rng.Perm(len(team)) { // which is first may matter
-			first, err := team[i].t.Begin(ctx, p.in[i].Printed, p.pace.benchtime(), endlessCount, 1)
+			first, err := team[i].t.Begin(ctx, p.in[i].Printed, nil, p.pace.benchtime(), endlessCount, 1)
 			if err == nil && first.Ended {
 				err = noResult(first)
 			}
@@ -266,26 +276,27 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 			}
 		}
 	}
+	began := time.Now()
 	if samples, failed, err = b.pairs(ctx, p, team, pairs); err != nil {
 		return samples, failed, err
 	}
+	p.tookAll(time.Since(began) / time.Duration(len(samples[0])))
 	if !p.pace.alone {
-		for i, v := range team {
+		for _, i := range b.rng.Perm(len(team)) {
+			v := team[i]
 			if v.base, err = v.t.End(ctx); err != nil {
 				return nil, i, err
 			}
 		}
 	}
-	if p.learn(samples) {
-		p.repace(b.e)
-	}
+	p.learn(samples)
 	return samples, 0, nil
 }
 
-// learn takes the speed of turns for that of the survey where they have more iterations.
-func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
+// learn takes the speed of turns for that of the survey, where they have as many iterations or more.
+func (p *pairing) learn(samples [][]dyno.Values) {
 	for i, l := range p.in {
-		if l.N >= p.n {
+		if l.N > p.n {
 			continue
 		}
 		var secs []float64
@@ -295,10 +306,21 @@ func (p *pairing) learn(samples [][]dyno.Values) (learnt bool) {
 			}
 		}
 		if len(secs) > 0 {
-			l.N, l.Sec, learnt = p.n, middle(secs), true
+			l.Collections *= float64(p.n) / float64(l.N)
+			l.N, l.Sec, p.stale = p.n, middle(secs), true
 		}
 	}
-	return learnt
+}
+
+// tookAll lowers what is taken for the set-up of each call, where pairs are quicker: it was done once in a process.
+func (p *pairing) tookAll(pair time.Duration) {
+	if 2*pair >= p.pace.each {
+		return
+	}
+	for _, l := range p.in {
+		l.Outside *= float64(pair) / float64(p.pace.each)
+	}
+	p.stale = true
 }
 
 // endlessCount is a -test.count that is never reached.
@@ -412,7 +434,7 @@ func turn(ctx context.Context, v *surveyor, l *benchmark, p *pace) (dyno.Values,
 	var b Batch
 	var err error
 	if p.alone {
-		b, err = v.t.Begin(ctx, l.Printed, p.benchtime(), 1, endless)
+		b, err = v.t.Begin(ctx, l.Printed, nil, p.benchtime(), 1, endless)
 		v.base = b.Totals
 	} else {
 		b, err = v.t.Turn(ctx, 2)

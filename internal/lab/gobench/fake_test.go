@@ -51,6 +51,7 @@ type fakeBinaries struct {
 	benches  []fakeBench
 	packages map[string][]string // by level of V
 	broken   map[string]string   // package and level that does not build
+	reversed string              // the level whose benchmarks are in the reverse order
 	exits    map[string]string   // why every process of a level ends before it runs anything
 	log      []string            // turns, as level:name
 	launched map[string]int
@@ -180,6 +181,9 @@ func (f *fakeBinaries) here(path, level string) (bs []fakeBench) {
 			}
 			bs = append(bs, b)
 		}
+	}
+	if f.reversed != "" && f.reversed == level {
+		slices.Reverse(bs)
 	}
 	return bs
 }
@@ -314,18 +318,18 @@ func (t *fakeTurns) totals() totals {
 	return totals{float64(2 + t.p.goroutines), t.p.cycles, t.p.gc}
 }
 
-func (t *fakeTurns) Begin(ctx context.Context, printed, benchtime string, count, results int) (batch Batch, err error) {
+func (t *fakeTurns) Begin(ctx context.Context, printed string, parts []string, benchtime string, count, results int) (batch Batch, err error) {
 	t.b, t.after, t.turns = nil, nil, 0
 	outer, _, nested := strings.Cut(printed, "/")
 	for _, b := range t.f.here(t.path, t.p.level) {
-		of, _, _ := strings.Cut(b.name, "/")
+		of, part, _ := strings.Cut(b.name, "/")
 		switch {
-		case printed == outer+"/" && of == outer:
+		case parts != nil && of == outer && slices.Contains(parts, part):
 			t.after = append(t.after, b)
 		case b.name == printed:
 			t.b = &b
 		}
-		if nested && of == outer && printed != outer+"/" {
+		if nested && of == outer {
 			sleep(b.load)
 		}
 	}
@@ -364,11 +368,16 @@ func (t *fakeTurns) Begin(ctx context.Context, printed, benchtime string, count,
 
 func (t *fakeTurns) Next(ctx context.Context) (Batch, error) {
 	if len(t.after) == 0 {
+		t.b = nil
 		return Batch{Ended: true, Totals: t.totals()}, nil
 	}
 	t.b, t.after, t.turns = &t.after[0], t.after[1:], 0
 	sleep(t.b.load)
-	if t.b.fails != "" {
+	switch {
+	case t.n < t.b.fromN:
+	case t.b.panics:
+		return Batch{}, errors.New("benchmark ended: exit status 2; its last lines:\npanic: " + t.b.name)
+	case t.b.fails != "":
 		return t.Next(ctx)
 	}
 	t.f.launched[t.p.level+":"+t.b.name]++
@@ -377,7 +386,11 @@ func (t *fakeTurns) Next(ctx context.Context) (Batch, error) {
 
 func (t *fakeTurns) Base() totals { return t.totals() }
 
-func (t *fakeTurns) End(context.Context) (totals, error) {
+func (t *fakeTurns) End(ctx context.Context) (totals, error) {
+	if t.b == nil { // it waits already, and says nothing
+		<-ctx.Done()
+		return totals{}, context.Cause(ctx)
+	}
 	t.b = nil
 	return t.totals(), nil
 }

@@ -61,7 +61,7 @@ func (w *Run) families() {
 		for _, p := range ps {
 			_, p.family, _ = strings.Cut(key, " ")
 			for _, l := range p.in {
-				l.around /= float64(len(ps))
+				l.sharers = len(ps)
 			}
 			p.repace(w.e)
 			p.surveyed = true
@@ -71,12 +71,27 @@ func (w *Run) families() {
 
 // repace finds the pace by what is known now.
 func (p *pairing) repace(e *dyno.Experiment) {
-	p.pace = paceOf(p.in, time.Duration(e.Bench.Sample), turnsRuntime(e))
-	if p.family != "" && p.pace.alone {
-		p.pace.alone = false
-		p.pace.begins += p.pace.each / 2
-		p.pace.each *= 2
+	p.pace, p.stale = paceOf(p.in, time.Duration(e.Bench.Sample), turnsRuntime(e)), false
+}
+
+// leave takes a benchmark out of its family: from the next block on it runs by itself.
+func (p *pairing) leave() {
+	p.family, p.stale = "", true
+	for _, l := range p.in {
+		l.sharers = 1
 	}
+}
+
+// parts are the elements of a family's names after the first.
+func (u unit) parts() (elems []string) {
+	for _, p := range u {
+		_, rest, _ := strings.Cut(p.in[0].Printed, "/")
+		first, _, _ := strings.Cut(rest, "/")
+		if !slices.Contains(elems, first) {
+			elems = append(elems, first)
+		}
+	}
+	return elems
 }
 
 // iterations is the number that suits most of a family, and takes none too long.
@@ -102,7 +117,8 @@ type relay struct {
 	now   []string // the benchmark that runs in each setting; "" after the last
 }
 
-// together measures a family, one benchmark after the other as it runs them. After an error it says in which setting, and who of the family is to blame.
+// together measures a family, one benchmark after the other as it runs them. After an error it says in which setting, and who of the family
+// is to blame. Who else has no samples leaves the family, and shows by itself what is wrong.
 func (b *blockRun) together(ctx context.Context, u unit, team []*surveyor) (samples map[*pairing][][]dyno.Values, blamed unit, failed int, err error) {
 	r := &relay{b, u, team, u.iterations(), mostPairs, make([]string, len(team))}
 	limit := time.Duration(0)
@@ -114,9 +130,9 @@ func (b *blockRun) together(ctx context.Context, u unit, team []*surveyor) (samp
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s was stopped after %v", u[0].family, limit.Round(time.Second)))
 	defer cancel()
 	for _, i := range b.rng.Perm(len(team)) {
-		batch, err := team[i].t.Begin(ctx, u[0].family+"/", fmt.Sprintf("%dx", r.n), endlessCount, 1)
+		batch, err := team[i].t.Begin(ctx, u[0].family, u.parts(), fmt.Sprintf("%dx", r.n), endlessCount, 1)
 		if r.took(i, batch); err != nil {
-			return nil, u, i, err
+			return nil, nil, i, err
 		}
 	}
 	samples = map[*pairing][][]dyno.Values{}
@@ -129,16 +145,16 @@ func (b *blockRun) together(ctx context.Context, u unit, team []*surveyor) (samp
 			return samples, nil, 0, nil
 		case alike && at >= 0:
 			p := u[at]
-			if samples[p], failed, err = b.pairs(ctx, p, team, r.pairs); err != nil {
-				delete(samples, p)
+			got, failed, err := b.pairs(ctx, p, team, r.pairs)
+			if err != nil {
 				return samples, unit{p}, failed, err
 			}
-			if p.learn(samples[p]) {
-				p.repace(b.e)
-			}
+			samples[p] = got
+			p.learn(samples[p])
 		}
 		moved := false
-		for i, name := range r.now {
+		for _, i := range b.rng.Perm(len(team)) {
+			name := r.now[i]
 			wanted := slices.ContainsFunc(u, func(p *pairing) bool { return p.in[0].Printed == name })
 			if name == "" || !alike && wanted { // it waits for the others
 				continue
@@ -150,6 +166,9 @@ func (b *blockRun) together(ctx context.Context, u unit, team []*surveyor) (samp
 		}
 		if !moved { // they have lost one another, as where a benchmark fails by chance
 			for i, v := range team {
+				if r.now[i] == "" {
+					continue
+				}
 				if v.base, err = v.t.End(ctx); err != nil {
 					return samples, nil, i, err
 				}

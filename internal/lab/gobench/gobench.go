@@ -67,7 +67,7 @@ func Open(b *subject.Builder) (bencher *Bencher, release func() error) {
 
 // Turns is a [Process].
 type Turns interface {
-	Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error)
+	Begin(ctx context.Context, printed string, parts []string, benchtime string, count, results int) (Batch, error)
 	Turn(ctx context.Context, n int) (Batch, error)
 	Next(ctx context.Context) (Batch, error)
 	End(ctx context.Context) (totals, error)
@@ -118,11 +118,13 @@ type side struct {
 
 type benchmark struct {
 	dyno.Survey
-	p      *subject.TestPackage
-	procs  int     // GOMAXPROCS of its processes
-	fixed  float64 // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
-	around float64 // seconds of what runs before the benchmark begins, as the benchmark that it is a part of
-	grows  float64 // seconds of each iteration that are not timed, as between StopTimer and StartTimer
+	p       *subject.TestPackage
+	procs   int          // GOMAXPROCS of its processes
+	fixed   float64      // seconds of each call that are timed, and not of its iterations: a set-up without ResetTimer
+	told    *dyno.Survey // what the survey found, before turns told more
+	sharers int          // benchmarks that run together, for which what is around them runs once
+	around  float64      // seconds of what runs before the benchmark begins, as the benchmark that it is a part of
+	grows   float64      // seconds of each iteration that are not timed, as between StopTimer and StartTimer
 }
 
 // A pairing is a benchmark in all settings.
@@ -132,6 +134,7 @@ type pairing struct {
 	surveyed  bool
 	blocks    int    // in which it was measured
 	n         int64  // iterations of a sample, in the last
+	stale     bool   // its pace does not know what its last turns told
 	family    string // the benchmark around it, if all that are parts of it are measured in one run; else ""
 	pace      pace
 	over      bool // it failed, or needs no more blocks
@@ -170,7 +173,10 @@ func (w *Run) sinkSurveys(sink func(*dyno.Result) error) error {
 		r := w.result(s, 0, dyno.ForSurvey, time.Now())
 		r.Warnings = s.warnings
 		for _, l := range s.leaves {
-			r.Surveys = append(r.Surveys, l.Survey)
+			if l.told == nil {
+				l.told = &l.Survey
+			}
+			r.Surveys = append(r.Surveys, *l.told)
 		}
 		if err := sink(r); err != nil {
 			return err

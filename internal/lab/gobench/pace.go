@@ -104,7 +104,7 @@ func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
 		turn += sample
 	}
 	for _, l := range in {
-		p.alone = p.alone && l.around < l.wall(p.n)/2 // what is around it would run anew, too
+		p.alone = p.alone && l.sharers < 2 && l.around < l.wall(p.n)/2 // what is around it would run anew, too
 	}
 	begins := 0.0
 	if !p.alone {
@@ -112,10 +112,10 @@ func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
 		turn *= 2 // the first sample of a turn is thrown away
 	}
 	for _, l := range in {
-		if p.alone {
-			turn += l.around
+		if around := l.around / float64(max(1, l.sharers)); p.alone {
+			turn += around
 		} else {
-			begins += l.around
+			begins += around
 		}
 	}
 	turn += turnSec * float64(len(in))
@@ -184,19 +184,23 @@ func forSetUp(in []*benchmark) (n float64) {
 	return n
 }
 
-// patternOf is the value of -test.bench that means one benchmark, by its printed name, and
-// top-level ones beside it. Package testing matches the elements of a name one by one, and
-// alternatives of whole patterns are new in Go 1.20: so these are in the first element.
-func patternOf(printed string, beside ...string) string {
+// patternOf is the value of -test.bench that means one benchmark, by its printed name. Package testing matches
+// the elements of a name one by one.
+func patternOf(printed string) string {
 	elems := strings.Split("Benchmark"+printed, "/")
 	for i, e := range elems {
-		elems[i] = regexp.QuoteMeta(e)
-		if i == 0 && len(beside) > 0 {
-			elems[i] = "(" + elems[i] + "|Benchmark" + strings.Join(beside, "|Benchmark") + ")"
-		}
-		elems[i] = "^" + elems[i] + "$"
+		elems[i] = "^" + regexp.QuoteMeta(e) + "$"
 	}
 	return strings.Join(elems, "/")
+}
+
+// patternWithin means some parts of a benchmark, by their elements after its name.
+func patternWithin(outer string, elems []string) string {
+	var quoted []string
+	for _, e := range elems {
+		quoted = append(quoted, regexp.QuoteMeta(e))
+	}
+	return patternOf(outer) + "/^(" + strings.Join(quoted, "|") + ")$"
 }
 
 // skipPattern is the value of -test.skip that leaves out benchmarks. Shorter names come first:

@@ -244,6 +244,49 @@ func TestFamily(t *testing.T) {
 	}
 }
 
+// What cannot run with its family runs alone, and shows by itself what is wrong.
+func TestFamilyLost(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		f     fakeBinaries
+		spoil func(bs []fakeBench)
+		fails string
+	}{
+		{"another order", fakeBinaries{reversed: "b"}, func([]fakeBench) {}, ""},
+		{"the last fails in one setting", fakeBinaries{}, func(bs []fakeBench) { bs[3].fails, bs[3].in, bs[3].fromN = "too many", "b", 2 }, "Data/set3"},
+		{"one panics later", fakeBinaries{}, func(bs []fakeBench) { bs[1].panics, bs[1].fromN = true, 2 }, "Data/set1"},
+		{"the first panics", fakeBinaries{}, func(bs []fakeBench) { bs[0].panics, bs[0].fromN = true, 2 }, "Data/set0"},
+	} {
+		for i := range 4 {
+			c.f.benches = append(c.f.benches, fakeBench{name: fmt.Sprintf("Data/set%d", i), sec: 1e-4, load: 2})
+		}
+		c.spoil(c.f.benches)
+		e := benchAB()
+		e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(15*time.Minute)
+		rs, err := runBench(t, &c.f, e, func(b *Bencher) { b.Least = 14 })
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		blocks, failed := map[string]int{}, ""
+		for _, r := range rs {
+			for _, b := range r.Benchmarks {
+				if blocks[b.Name] += len(b.Launches); b.Err != "" {
+					failed += b.Name
+				}
+			}
+		}
+		for i := range 4 {
+			if name := fmt.Sprintf("Data/set%d", i); name != c.fails && blocks[name] < 20 {
+				t.Errorf("%s: %s has %d results", c.name, name, blocks[name])
+			}
+		}
+		if failed != c.fails {
+			t.Errorf("%s: failed %q, want %q", c.name, failed, c.fails)
+		}
+	}
+}
+
 // Where there is no time for all, those that take long come in turns.
 func TestHeavy(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{{name: "Slow1", sec: 1e-3, setUp: 0.4}, {name: "Slow2", sec: 1e-3, setUp: 0.4}}}

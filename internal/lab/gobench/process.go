@@ -104,10 +104,10 @@ func Start(ctx context.Context, path string, o Options) (*Process, error) {
 		return nil, errors.New("start benchmark: taking turns needs a Unix system (consider: Linux)")
 	}
 	p := &Process{over: make(chan struct{}), told: make(chan Batch, 1)}
+	p.next.Store(endless)
 	if err := p.launch(path, o); err != nil {
 		return nil, fmt.Errorf("start benchmark: %w", err)
 	}
-	p.next.Store(endless)
 	b, err := p.await(ctx)
 	if err != nil {
 		p.Close()
@@ -125,7 +125,7 @@ const endless = 1 << 62
 
 func (p *Process) launch(path string, o Options) (err error) {
 	// Beside the binary, in the folder that the builder removes however dyno ends.
-	fifo := fmt.Sprintf("%s.%d", path, fifos.Add(1))
+	fifo := fmt.Sprintf("%s.%06d", path, fifos.Add(1)) // names are equally long: they lie on the stack of the process
 	if p.commands, err = makeFIFO(fifo); err != nil {
 		return err
 	}
@@ -172,11 +172,16 @@ func (p *Process) launch(path string, o Options) (err error) {
 var fifos atomic.Int64
 
 // Begin runs a benchmark, by its printed name, as go test does with -benchtime and -count, and returns after so many results, or at its end.
-// After a "/" at the end of the name it runs those within it. The process must wait for it.
-func (p *Process) Begin(ctx context.Context, printed, benchtime string, count, results int) (Batch, error) {
+// With parts it runs those within it whose next element is one of them. The process must wait for it.
+func (p *Process) Begin(ctx context.Context, printed string, parts []string, benchtime string, count, results int) (Batch, error) {
+	pattern := patternOf(printed)
+	if parts != nil {
+		pattern = patternWithin(printed, parts)
+		printed += "/"
+	}
 	p.printed.Store(&printed)
 	p.begins.Store(true)
-	return p.turn(ctx, int64(results), fmt.Sprintf("%s %d %s\n", benchtime, count, patternOf(strings.TrimSuffix(printed, "/"))))
+	return p.turn(ctx, int64(results), fmt.Sprintf("%s %d %s\n", benchtime, count, pattern))
 }
 
 // Turn lets the benchmark print n more results, stops it, and returns what it printed: fewer at its end. If the process has ended, the

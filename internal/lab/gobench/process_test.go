@@ -87,7 +87,7 @@ func startBench(t testing.TB, o Options) *Process {
 // begin begins a benchmark that has no end.
 func begin(t testing.TB, p *Process, name string) Batch {
 	t.Helper()
-	b, err := p.Begin(t.Context(), name, "100x", endlessCount, 1)
+	b, err := p.Begin(t.Context(), name, nil, "100x", endlessCount, 1)
 	if err != nil {
 		t.Fatal(name, err)
 	}
@@ -150,22 +150,22 @@ func TestTurns(t *testing.T) {
 // A benchmark that is not told to go on for ever ends, and what the process did meanwhile is told.
 func TestBeginToEnd(t *testing.T) {
 	p := startBench(t, Options{})
-	before, err := p.Begin(t.Context(), "Small", "1ms", 3, endless)
+	before, err := p.Begin(t.Context(), "Small", nil, "1ms", 3, endless)
 	if err != nil || !before.Ended || len(before.Results) != 3 || before.Results[2].N < 100 || before.Results[0].at.After(before.Results[2].at) {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	after, err := p.Begin(t.Context(), "Leaks", "1000x", 1, endless)
+	after, err := p.Begin(t.Context(), "Leaks", nil, "1000x", 1, endless)
 	did := after.Totals.since(before.Totals)
 	if err != nil || !after.Ended || did.goroutines != 6 || did.collections < 2 || did.gcSec <= 0 { // it is called twice
 		t.Errorf("%+v, %v", did, err)
 	}
 	for _, name := range []string{"Skipped", "Nosuch"} {
-		if b, err := p.Begin(t.Context(), name, "100x", endlessCount, 1); err != nil || !b.Ended || len(b.Results) > 0 {
+		if b, err := p.Begin(t.Context(), name, nil, "100x", endlessCount, 1); err != nil || !b.Ended || len(b.Results) > 0 {
 			t.Errorf("%s: %+v, %v", name, b, err)
 		}
 	}
 	// In the external package of tests, which has the others of the package under test beside it.
-	if b, err := p.Begin(t.Context(), "Outer", "10x", 1, endless); err != nil || len(b.Results) != 1 {
+	if b, err := p.Begin(t.Context(), "Outer", nil, "10x", 1, endless); err != nil || len(b.Results) != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestFamilyTurns(t *testing.T) {
 		p := startBench(t, Options{Env: map[string]string{"WHY": fails}})
 		for range 2 {
 			var names []string
-			b, err := p.Begin(t.Context(), "Family/", "10x", endlessCount, 1)
+			b, err := p.Begin(t.Context(), "Family", []string{"a", "b", "c"}, "10x", endlessCount, 1)
 			for err == nil && !b.Ended {
 				name := strings.TrimRight(b.Results[0].Name, "-0123456789")
 				if len(names) == 0 || names[len(names)-1] != name {
@@ -197,7 +197,7 @@ func TestFamilyTurns(t *testing.T) {
 				t.Errorf("%q, %v", names, err)
 			}
 			if fails == "" {
-				if _, err := p.Begin(t.Context(), "Family/", "10x", endlessCount, 1); err != nil {
+				if _, err := p.Begin(t.Context(), "Family", []string{"a", "b", "c"}, "10x", endlessCount, 1); err != nil {
 					t.Error(err)
 				}
 				if _, err := p.End(t.Context()); err != nil {
@@ -205,7 +205,7 @@ func TestFamilyTurns(t *testing.T) {
 				}
 			}
 		}
-		if b, err := p.Begin(t.Context(), "Small", "10x", 1, endless); err != nil || len(b.Results) != 1 {
+		if b, err := p.Begin(t.Context(), "Small", nil, "10x", 1, endless); err != nil || len(b.Results) != 1 {
 			t.Errorf("%+v, %v", b, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestStartErrors(t *testing.T) {
 		{"Panics", "", []string{"exit status 2", "panic: oh"}},
 	} {
 		p := startBench(t, Options{Env: map[string]string{"WHY": test.env}})
-		_, err := p.Begin(t.Context(), test.name, "100x", endlessCount, 1)
+		_, err := p.Begin(t.Context(), test.name, nil, "100x", endlessCount, 1)
 		wantError(t, err, test.wants...)
 		if strings.Count(err.Error(), "FAIL") > 1 {
 			t.Errorf("%s: %v", test.name, err)
@@ -279,7 +279,7 @@ func TestTurnEnds(t *testing.T) {
 		t.Errorf("error %v, want the context's cause and the process gone", err)
 	}
 	p = startBench(t, Options{})
-	if _, err := p.Begin(ctx, "Hangs", "1x", 1, endless); err != over {
+	if _, err := p.Begin(ctx, "Hangs", nil, "1x", 1, endless); err != over {
 		t.Errorf("error %v, want the context's cause", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestBenchFloods(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	p := startBench(t, Options{})
-	if b, err := p.Begin(t.Context(), "Floods", "1x", 4, endless); err != nil || len(b.Results) != 4 || !strings.HasPrefix(b.Results[3].Name, "Floods") {
+	if b, err := p.Begin(t.Context(), "Floods", nil, "1x", 4, endless); err != nil || len(b.Results) != 4 || !strings.HasPrefix(b.Results[3].Name, "Floods") {
 		t.Errorf("%+v, %v", b, err)
 	}
 	runtime.ReadMemStats(&after)

@@ -15,8 +15,11 @@ func (b *blockRun) runHeavy(ctx context.Context) error {
 	b.credit += time.Duration(float64(b.light) * (1 - lightShare) / lightShare)
 	for _, u := range b.heavy {
 		began := time.Now()
-		if b.credit <= 0 || began.Add(u.least()).After(b.end) {
+		if b.credit <= 0 {
 			break
+		}
+		if began.Add(u.least()).After(b.end) {
+			continue
 		}
 		if err := b.launch(ctx, 0, []unit{u}); err != nil {
 			return err
@@ -30,10 +33,16 @@ func (b *blockRun) runHeavy(ctx context.Context) error {
 func (b *blockRun) divide() {
 	left := max(0, time.Until(b.end))
 	b.time = left / blocksAhead
-	if more := max(b.Least, b.e.Bench.Blocks) - b.block + 1; more > blocksAhead {
+	if more := cmp.Or(b.e.Bench.Blocks, b.Least) - b.block + 1; more > blocksAhead || b.e.Bench.Blocks > 0 {
 		b.time = max(left-time.Duration(keptFrac*float64(b.e.Bench.Duration)), left/2) / time.Duration(more)
 	}
-	b.light = max(0, b.time-b.linked)
+	for _, p := range b.open {
+		if p.stale {
+			p.repace(b.e)
+		}
+	}
+	// However long linking takes, measuring takes as long.
+	b.light = min(max(b.time-b.linked, time.Duration(worthLinking*float64(b.linked))), left)
 	all := units(b.open)
 	sum := unit(b.open).least()
 	if rest := time.Duration(b.least - b.block + 1); b.block == 2 && rest > 0 {

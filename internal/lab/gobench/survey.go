@@ -226,12 +226,16 @@ func (v *surveyor) survey(ctx context.Context) error {
 		return ok
 	}
 	ramp := timedResult{Result: Result{N: l.N, Values: dyno.Values{{Metric: "sec/op", Value: l.Sec}}}}
-	if l.Sec < surveyRamp.Seconds() && affords(surveyCalls) {
+	benchtime, calls := surveyRamp.String(), float64(surveyCalls)
+	if l.Sec >= surveyRamp.Seconds() {
+		benchtime, calls = "1x", 1
+	}
+	if affords(calls) {
 		count := 1
-		if left > surveyCalls*call {
-			count = 2
+		if left > calls*call {
+			count = 2 // the first may include what is done once
 		}
-		rs, _, _, err := v.sample(ctx, surveyRamp.String(), count)
+		rs, _, _, err := v.sample(ctx, benchtime, count)
 		if err != nil {
 			return err
 		}
@@ -270,6 +274,8 @@ func (v *surveyor) survey(ctx context.Context) error {
 	}
 	l.Goroutines = max(0, all.goroutines)
 	l.Collections, l.GCFrac = l.collecting(all, few)
+	told := l.Survey
+	l.told = &told
 	return nil
 }
 
@@ -297,7 +303,7 @@ func (v *surveyor) longSample(ctx context.Context, n int64) (all totals, outside
 // sample runs the benchmark to its end and returns its results and what its process did.
 func (v *surveyor) sample(ctx context.Context, benchtime string, count int) (rs []timedResult, did totals, began time.Time, err error) {
 	began = time.Now()
-	b, err := v.t.Begin(ctx, v.l.Printed, benchtime, count, endless)
+	b, err := v.t.Begin(ctx, v.l.Printed, nil, benchtime, count, endless)
 	if err != nil {
 		return nil, did, began, err
 	}

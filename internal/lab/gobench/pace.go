@@ -31,9 +31,9 @@ const (
 	slowSec                = 1.0  // a slower iteration has one pair: over seconds the speed averages out
 	slowTurnSec            = 2.0  // and what takes so long for a pair
 	aloneSec               = 0.05 // a longer sample needs none before it that warms up
-	// A block should measure worthLinking times as long as linking took, so packages are launched
+	// A block measures worthLinking times as long as linking took, so packages are launched
 	// up to mostLaunches times.
-	worthLinking, mostLaunches = 1, 12
+	worthLinking, mostLaunches = 0.75, 12
 	turnSec                    = 0.0005 // of a turn beside its samples
 	// If there is no time for all, those that are quick have lightShare of it. What takes heavyTimes the mean is not. A first block passes over
 	// what takes firstMost times the mean.

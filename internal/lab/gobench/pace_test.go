@@ -190,8 +190,8 @@ func TestLaunches(t *testing.T) {
 		linked, light time.Duration
 		open, want    int
 	}{
-		{0, time.Hour, 1, 1}, {290 * time.Millisecond, time.Hour, 1, 1}, {610 * time.Millisecond, time.Hour, 1, 2}, {610 * time.Millisecond, time.Hour, 3, 1},
-		{time.Hour, time.Hour, 3, mostLaunches}, {time.Hour, 4 * time.Second, 3, 4}, {time.Second, 0, 0, 1},
+		{0, time.Hour, 1, 1}, {290 * time.Millisecond, time.Hour, 1, 1}, {810 * time.Millisecond, time.Hour, 1, 2}, {610 * time.Millisecond, time.Hour, 3, 1},
+		{time.Hour, time.Hour, 3, mostLaunches}, {time.Hour, 4 * time.Second, 3, 4}, {10 * time.Second, 0, 0, 1},
 	} {
 		b := &blockRun{linked: c.linked, light: c.light}
 		for range c.open {
@@ -248,14 +248,14 @@ func TestFamily(t *testing.T) {
 func TestFamilyLost(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		f     fakeBinaries
+		f     *fakeBinaries
 		spoil func(bs []fakeBench)
 		fails string
 	}{
-		{"another order", fakeBinaries{reversed: "b"}, func([]fakeBench) {}, ""},
-		{"the last fails in one setting", fakeBinaries{}, func(bs []fakeBench) { bs[3].fails, bs[3].in, bs[3].fromN = "too many", "b", 2 }, "Data/set3"},
-		{"one panics later", fakeBinaries{}, func(bs []fakeBench) { bs[1].panics, bs[1].fromN = true, 2 }, "Data/set1"},
-		{"the first panics", fakeBinaries{}, func(bs []fakeBench) { bs[0].panics, bs[0].fromN = true, 2 }, "Data/set0"},
+		{"another order", &fakeBinaries{reversed: "b"}, func([]fakeBench) {}, ""},
+		{"the last fails in one setting", &fakeBinaries{}, func(bs []fakeBench) { bs[3].fails, bs[3].in, bs[3].fromN = "too many", "b", 2 }, "Data/set3"},
+		{"one panics later", &fakeBinaries{}, func(bs []fakeBench) { bs[1].panics, bs[1].fromN = true, 2 }, "Data/set1"},
+		{"the first panics", &fakeBinaries{}, func(bs []fakeBench) { bs[0].panics, bs[0].fromN = true, 2 }, "Data/set0"},
 	} {
 		for i := range 4 {
 			c.f.benches = append(c.f.benches, fakeBench{name: fmt.Sprintf("Data/set%d", i), sec: 1e-4, load: 2})
@@ -263,7 +263,7 @@ func TestFamilyLost(t *testing.T) {
 		c.spoil(c.f.benches)
 		e := benchAB()
 		e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(15*time.Minute)
-		rs, err := runBench(t, &c.f, e, func(b *Bencher) { b.Least = 14 })
+		rs, err := runBench(t, c.f, e, func(b *Bencher) { b.Least = 14 })
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue

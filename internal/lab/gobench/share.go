@@ -41,7 +41,7 @@ func (b *blockRun) divide() {
 			p.repace(b.e)
 		}
 	}
-	// However long linking takes, measuring takes as long.
+	// However long linking takes, measuring is worth it.
 	b.light = min(max(b.time-b.linked, time.Duration(worthLinking*float64(b.linked))), left)
 	all := units(b.open)
 	sum := unit(b.open).least()
@@ -76,7 +76,7 @@ func (b *blockRun) divide() {
 // launches is how often a package is launched in a block, so that a block is worth the time of its link.
 func (b *blockRun) launches() int {
 	each := max(measuring(b.open), 1)
-	return max(1, min(mostLaunches, int(worthLinking*b.linked/each), int(b.light/each)))
+	return max(1, min(mostLaunches, int(worthLinking*float64(b.linked)/float64(each)), int(b.light/each)))
 }
 
 // measuring estimates how long a launch of benchmarks takes.

@@ -24,6 +24,7 @@ const (
 	surveyFrac, surveyLong = 0.1, 0.1
 	surveyFew, surveyFews  = 8, 4        // short samples have an eighth of the iterations; four are taken
 	surveyCalls            = 4           // so often testing calls a benchmark for surveyRamp
+	commandSec             = 0.004       // that it takes to begin a benchmark, with what testing collects
 	surveyOnce             = 1.0         // a slower iteration, in seconds, gets no runs for collections and goroutines alone
 	surveyTimed            = 10.0        // it gets them up to here if the source has a set-up that is timed
 	surveyGrow             = 10          // how many times more iterations follow if hardly any time is theirs
@@ -217,8 +218,8 @@ func (v *surveyor) survey(ctx context.Context) error {
 	l := v.l
 	call := l.Sec*float64(l.N) + l.Outside // seconds that one takes at least
 	left := v.room
-	affords := func(calls float64) bool {
-		cost := l.around + calls*call
+	affords := func(calls, timed float64) bool { // seconds that are timed
+		cost := commandSec + l.around + calls*call + timed
 		ok := cost <= left
 		if ok {
 			left -= cost
@@ -230,9 +231,9 @@ func (v *surveyor) survey(ctx context.Context) error {
 	if l.Sec >= surveyRamp.Seconds() {
 		benchtime, calls = "1x", 1
 	}
-	if affords(calls) {
+	if affords(calls, surveyRamp.Seconds()) {
 		count := 1
-		if left > calls*call {
+		if affords(calls, surveyRamp.Seconds()) {
 			count = 2 // the first may include what is done once
 		}
 		rs, _, _, err := v.sample(ctx, benchtime, count)
@@ -255,7 +256,7 @@ func (v *surveyor) survey(ctx context.Context) error {
 	if timed {
 		n = max(n, 2) // to see whether it is the set-up that takes long
 	}
-	if l.Sec > surveyOnce && !timed || !affords(2) {
+	if l.Sec > surveyOnce && !timed || !affords(2, v.long) {
 		return nil
 	}
 	all, outside, err := v.longSample(ctx, int64(n))
@@ -263,7 +264,7 @@ func (v *surveyor) survey(ctx context.Context) error {
 		return err
 	}
 	var few totals
-	if l.N >= surveyFew && affords(2*surveyFews*(v.long/surveyFew+l.Outside)/max(call, nothingSec)) {
+	if l.N >= surveyFew && affords(2*surveyFews*l.Outside/max(call, nothingSec), v.long/2) {
 		var rs []timedResult
 		var began time.Time
 		rs, few, began, err = v.sample(ctx, fmt.Sprintf("%dx", l.N/surveyFew), surveyFews)

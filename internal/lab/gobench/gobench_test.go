@@ -144,9 +144,9 @@ func TestBencherOrder(t *testing.T) {
 			benches[couple[0][2:]]++
 		}
 	}
-	// 3 benchmarks, 5 blocks, 18 couples: 270 draws of 3, whose counts have a
-	// standard deviation of √(270·⅓·⅔) < 8.
-	const draws = 3 * 5 * mostPairs / 2
+	// 3 benchmarks, 5 blocks, 16 couples in 0.25 s: 240 draws of 3, whose counts have a
+	// standard deviation of √(240·⅓·⅔) < 8.
+	const draws = 3 * 5 * 16
 	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*8 {
 		t.Errorf("%d couples begin: %v", len(couples), begins)
 	}
@@ -168,7 +168,7 @@ func TestBencherSlowLaunch(t *testing.T) {
 	}
 	want := map[string]int{
 		"Expected": mostPairs,   // 4 ms each
-		"Slow":     5,           // 2 samples of 1 ms and two of 51 ms: after 4 pairs there are 0.42 s
+		"Slow":     3,           // 2 samples of 1 ms and two of 51 ms: after 2 pairs there are 0.21 s
 		"Slower":   fewestPairs, // 2.2 s each
 	}
 	for _, r := range rs[2:] {

@@ -27,7 +27,7 @@ const (
 	// Pairs of samples of a launch. Another launch has another memory layout, so many pairs of one
 	// are worth little; with few, the noisy first ones weigh too much.
 	mostPairs, fewestPairs = 36, 2
-	launchSec              = 0.5  // the longest launch of all settings together
+	launchSec              = 0.25 // the longest launch of all settings together
 	slowSec                = 1.0  // a slower iteration has one pair: over seconds the speed averages out
 	slowTurnSec            = 2.0  // and what takes so long for a pair
 	aloneSec               = 0.05 // a longer sample needs none before it that warms up
@@ -67,8 +67,11 @@ func (p *pace) least() time.Duration {
 
 // pairsIn is how many pairs a launch has that may take so long.
 func (p *pace) pairsIn(d time.Duration) int {
-	return max(min(p.pairs, fewestPairs), min(p.pairs, int((d-p.begins)/max(1, p.each))))
+	return max(min(p.pairs, fewestPairs), mirrored(min(p.pairs, int((d-p.begins)/max(1, p.each)))))
 }
+
+// mirrored makes a number of pairs even: every other one is the one before backwards.
+func mirrored(pairs int) int { return pairs &^ 1 }
 
 // paceOf derives the pace of a benchmark from its surveys in each setting. sample is the length
 // that the user wants; 0 leaves it to dyno. runtime is as for forCollections.
@@ -119,7 +122,7 @@ func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
 		}
 	}
 	turn += turnSec * float64(len(in))
-	p.pairs = max(fewestPairs, min(p.pairs, int(launchSec/turn)))
+	p.pairs = max(fewestPairs, mirrored(min(p.pairs, int(launchSec/turn))))
 	if slowest > slowSec || turn > slowTurnSec {
 		p.pairs = 1
 	}

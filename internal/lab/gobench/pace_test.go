@@ -45,21 +45,21 @@ func TestPaceOf(t *testing.T) {
 		{"nothing at all", []*benchmark{leaf(0), leaf(0)}, 0, 1e9, 36, false, false},
 		{"asked for", []*benchmark{leaf(1e-6), setsUp(1e-6, 1, 0)}, 10 * time.Millisecond, 10000, 1, true, false},
 		{"asked for, and longer than dyno would", []*benchmark{leaf(1e-3)}, 500 * time.Millisecond, 500, 2, true, false},
-		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 4, false, false},
+		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 2, false, false},
 		{"an iteration is a launch", []*benchmark{leaf(0.5), leaf(0.5)}, 0, 1, 2, true, false},
 		{"slower still", []*benchmark{leaf(0.5), leaf(1.2)}, 0, 1, 1, true, false},
 		{"collects, of which nobody would see more", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, false, true},
 		{"collects in one setting", []*benchmark{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, false, true},
-		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 4, true, true},
+		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 2, true, true},
 		{"collects too seldom for a sample", []*benchmark{collects(1e-3, 2, 0.02)}, 0, 250, 2, true, true},
 		{"collects alike", []*benchmark{collects(1e-6, 1, 0.02), collects(1e-6, 1, 0.02)}, 0, 1000, 36, false, false},
-		{"collects alike, and much", []*benchmark{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 4, false, false},
-		{"allocates three times as much", []*benchmark{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 4, true, false},
-		{"set-up of 5 ms, twice", []*benchmark{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 8, false, false},
-		{"set-up of 3 ms, beside which one iteration is much", []*benchmark{setsUp(4e-3, 0.003, 0)}, 0, 1, 34, false, false},
+		{"collects alike, and much", []*benchmark{collects(1e-4, 5, 0.12), collects(1e-4, 5, 0.12)}, 0, 300, 2, false, false},
+		{"allocates three times as much", []*benchmark{allocs(collects(1e-4, 3, 0.02), 1000), allocs(collects(1e-4, 9, 0.06), 3000)}, 0, 500, 2, true, false},
+		{"set-up of 5 ms, twice", []*benchmark{leaf(1e-4), setsUp(1e-4, 0.005, 0)}, 0, 100, 4, false, false},
+		{"set-up of 3 ms, beside which one iteration is much", []*benchmark{setsUp(4e-3, 0.003, 0)}, 0, 1, 16, false, false},
 		{"set-up of 1 s", []*benchmark{setsUp(1e-3, 1, 0)}, 0, 250, 1, true, false},
-		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 12, false, false},
-		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 12, false, false},
+		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 6, false, false},
+		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 6, false, false},
 	} {
 		p := paceOf(c.in, c.sample, c.runtime)
 		if p.n != c.n || p.pairs != c.pairs || p.alone != c.alone {
@@ -71,7 +71,7 @@ func TestPaceOf(t *testing.T) {
 		t.Errorf("a launch takes %v, and at least %v", p.launch, p.least())
 	}
 	p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false)
-	for d, want := range map[time.Duration]int{0: 2, 27 * time.Millisecond: 5, time.Hour: 36} {
+	for d, want := range map[time.Duration]int{0: 2, 27 * time.Millisecond: 4, time.Hour: 36} {
 		if got := p.pairsIn(d); got != want {
 			t.Errorf("%d pairs in %v, want %d", got, d, want)
 		}

@@ -144,10 +144,10 @@ func TestBencherOrder(t *testing.T) {
 			benches[couple[0][2:]]++
 		}
 	}
-	// 3 benchmarks, 5 blocks, 16 couples in 0.25 s: 240 draws of 3, whose counts have a
-	// standard deviation of √(240·⅓·⅔) < 8.
-	const draws = 3 * 5 * 16
-	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*8 {
+	// 3 benchmarks, 5 blocks, 2 launches, 16 couples in 0.25 s: 480 draws of 3, whose counts have a
+	// standard deviation of √(480·⅓·⅔) < 11.
+	const draws = 3 * 5 * 2 * 16
+	if len(couples) != draws || len(begins) != 3 || min(begins["a"], begins["b"], begins["c"]) < draws/3-4*11 {
 		t.Errorf("%d couples begin: %v", len(couples), begins)
 	}
 	if len(benches) < 2 {

@@ -50,11 +50,8 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 				return err
 			}
 		}
-		if len(b.found) == 0 {
-			if block == 1 && !w.late(block) { // all take long, which is known now
-				continue
-			}
-			break
+		if len(b.found) == 0 { // all take long, or left their family: which is known now
+			continue
 		}
 		finished += len(b.found)
 		if err := w.sinkBlock(block, start, open, b.found, sink); err != nil {
@@ -280,7 +277,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 	if samples, failed, err = b.pairs(ctx, p, team, pairs); err != nil {
 		return samples, failed, err
 	}
-	p.tookAll(time.Since(began) / time.Duration(len(samples[0])))
+	p.discount(time.Since(began) / time.Duration(len(samples[0])))
 	if !p.pace.alone {
 		for _, i := range b.rng.Perm(len(team)) {
 			v := team[i]
@@ -312,8 +309,8 @@ func (p *pairing) learn(samples [][]dyno.Values) {
 	}
 }
 
-// tookAll lowers what is taken for the set-up of each call, where pairs are quicker: it was done once in a process.
-func (p *pairing) tookAll(pair time.Duration) {
+// discount lowers what is taken for the set-up of each call, where pairs are quicker: it was done once in a process.
+func (p *pairing) discount(pair time.Duration) {
 	if 2*pair >= p.pace.each {
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// readCompose reads the services of a file. Variables in it are those of the environment, or of a file .env beside it. Those
-// that only services have which nobody wants need not be set.
+// readCompose reads the services of a file. Variables in it are those of the environment, or of a file .env beside it. A variable
+// need not be set if only unwanted services refer to it.
 func readCompose(file string) (map[string]*composed, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

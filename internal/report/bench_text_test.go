@@ -102,6 +102,17 @@ func TestBenchTooFew(t *testing.T) {
 	}
 }
 
+// TestBenchTooFewOfSome: benchmarks that had no time for the blocks that others had are counted, but not those that fail.
+func TestBenchTooFewOfSome(t *testing.T) {
+	tb := &benchTable{Settings: make([]dyno.Setting, 2), Error: 0.001, Looks: stats.BenchLooks, Rows: []benchmark{
+		{Name: "Quick", Blocks: 18}, {Name: "Slow", Blocks: 9}, {Name: "Slower"}, {Name: "Fails", Blocks: 3, Fault: &compare.Fault{Setting: 1, Kind: compare.FaultFailed}},
+	}}
+	all := tables.NewView(tb.table(), 80).Found()
+	if last := all[len(all)-1].Rest; !strings.HasPrefix(last, "Of 3 benchmarks 2 had no time for the 14 blocks that an error of 0.1% per comparison takes") {
+		t.Errorf("%q", all)
+	}
+}
+
 // TestBenchTooFewOfMany: however many settings there are, that is said.
 func TestBenchTooFewOfMany(t *testing.T) {
 	tb := &benchTable{Error: 0.001, Rows: []benchmark{{Name: "X", Blocks: 10}}}

@@ -175,6 +175,20 @@ func (t *Table) Echoes(row Row, i int) bool {
 	return t.Settings[i].Versus[row.Key].Verdict == t.Settings[i].Versus[row.Benchmark.Units[0].Key].Verdict
 }
 
+// Fewer counts the benchmarks with fewer blocks than least, of all that do not fail; most is how many blocks any has.
+func (t *Table) Fewer(least int) (few, all, most int) {
+	for _, b := range t.Benchmarks {
+		most = max(most, b.Blocks)
+		if len(b.Faults) > 0 {
+			continue
+		}
+		if all++; b.Blocks < least {
+			few++
+		}
+	}
+	return few, all, most
+}
+
 // Broken is the first benchmark that was measured in the baseline and fails in another
 // setting, or nil. A benchmark that skips itself, or is missing, does not count.
 func (t *Table) Broken() *Benchmark {

@@ -35,7 +35,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err != nil {
 			return err
 		}
-		b := &blockRun{Run: w, rng: rng, block: block, open: open, all: len(open), paths: paths, start: start, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
+		b := &blockRun{Run: w, rng: rng, block: block, open: open, all: len(open), paths: paths, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
 		b.divide()
 		if err = b.run(ctx); err != nil {
 			return err
@@ -80,8 +80,7 @@ type blockRun struct {
 	open   []*pairing
 	paths  map[*subject.TestPackage]string
 	heavy  []unit        // of those that were open, what takes too long for every block
-	start  time.Time     // of linking
-	linked time.Duration // what it took
+	linked time.Duration // what linking took
 	time   time.Duration // that the block may take, if as many are wanted as can tell anything
 	light  time.Duration // and of it what is not heavy
 	found  map[*pairing][]dyno.Benchmark

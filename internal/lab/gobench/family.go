@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// A unit is what is measured in one go: a benchmark, or a family.
+// A unit is one benchmark or one family: a launch measures it in one go.
 type unit []*pairing
 
 func (u unit) least() (d time.Duration) {

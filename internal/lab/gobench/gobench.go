@@ -84,8 +84,8 @@ type Step struct {
 
 	Expected time.Duration // that this block may take, with its links; 0 while it is not known
 
-	Last  string  // the benchmark that was measured last, "" if there is none
-	Ratio float64 // and its time in the second setting over that in the first, by one launch
+	Last  string  // the last measured benchmark; "" before the first
+	Ratio float64 // its time in the second setting over that in the first, from one launch
 }
 
 // A Run is one run of benchmarks. Bencher.Run makes it; Profile takes profiles of what changed.
@@ -256,7 +256,7 @@ func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.
 func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
 	return Options{
 		Dir: p.Dir, Env: s.env, CPUs: w.cpus,
-		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args), // the last of two counts
+		Args: slices.Concat([]string{"-test.run=^$", "-test.benchmem"}, s.trial.Subject.Args, args),
 	}
 }
 

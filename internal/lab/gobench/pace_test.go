@@ -48,7 +48,7 @@ func TestPaceOf(t *testing.T) {
 		{"an iteration is a sample", []*benchmark{leaf(0.03), leaf(0.03)}, 0, 1, 2, false, false},
 		{"an iteration is a launch", []*benchmark{leaf(0.5), leaf(0.5)}, 0, 1, 2, true, false},
 		{"slower still", []*benchmark{leaf(0.5), leaf(1.2)}, 0, 1, 1, true, false},
-		{"collects, of which nobody would see more", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, false, true},
+		{"collections take too little time to be seen", []*benchmark{collects(1e-6, 10, 0.004), collects(1e-6, 10, 0.004)}, 0, 1000, 36, false, true},
 		{"collects in one setting", []*benchmark{collects(1e-6, 0, 0), collects(1e-6, 0.1, 0.02)}, 0, 1000, 36, false, true},
 		{"collects more in one setting", []*benchmark{collects(1e-4, 10, 0.02), collects(1e-4, 3, 0)}, 0, 500, 2, true, true},
 		{"collects too seldom for a sample", []*benchmark{collects(1e-3, 2, 0.02)}, 0, 250, 2, true, true},

@@ -41,23 +41,25 @@ func (v *View) Found() (out []words.Said) {
 	return out
 }
 
-// tooFew says that no benchmark has the blocks without which no change can be told,
+// tooFew says which benchmarks have not the blocks without which no change can be told,
 // however great it is: n blocks that agree have the p-value 2^(1-n), as often as there
-// are looks. It is "" if one has them.
+// are looks. It is "" if all have them, but for those that fail.
 func (v *View) tooFew() string {
-	least, most := 1, 0
+	least := 1
 	for looks := float64(max(1, len(v.Looks))); looks*math.Ldexp(2, -least) > v.Error && least < 64; {
 		least++
 	}
-	for i := range v.Benchmarks {
-		most = max(most, v.Benchmarks[i].Blocks)
-	}
-	if most == 0 || most >= least {
-		return ""
-	}
+	few, all, most := v.Fewer(least)
 	cure := "a longer --duration"
 	if v.Looks == nil {
 		cure = fmt.Sprintf("--blocks %d or more, with a --duration long enough for them", least)
+	}
+	switch {
+	case most == 0 || most >= least && few == 0:
+		return ""
+	case most >= least:
+		return fmt.Sprintf("Of %s %d had no time for the %d blocks that an error of %s per comparison takes, so they cannot show any change (consider: %s, or fewer benchmarks with --bench).",
+			layout.Count(all, "benchmark"), few, least, dyno.Fraction(v.Error), cure)
 	}
 	return fmt.Sprintf("%s cannot show any change, however great: an error of %s per comparison takes %d (consider: %s, or fewer benchmarks with --bench).",
 		layout.Count(most, "block"), dyno.Fraction(v.Error), least, cure)

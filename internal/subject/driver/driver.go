@@ -100,10 +100,12 @@ func isBenchmark(fn *ast.FuncDecl) bool {
 	return false
 }
 
-// source runs benchmarks one after the other as they are asked for, in lines of "benchtime count pattern". The line "next" ends the one that
-// runs after its sample, and "end" those after it, too: package testing reads -test.count anew before each. Beside a result's own numbers it tells totals of the process: goroutines,
-// collections that were not forced, and the CPU time of collecting without idle marking (from Go 1.20). It is a test since testing holds a
-// lock while a benchmark runs, and starts with the user's TestMain. It is for Go 1.18, with names that collide with nothing.
+// source reads orders: a line "benchtime count pattern" begins a benchmark. The line "next" ends it after its sample, and "end" ends
+// those after it, too: package testing reads -test.count anew before each sample. Whenever it waits it tells totals of the process:
+// goroutines, collections that were not forced, and the CPU time of collecting without idle marking (from Go 1.20).
+//
+// The driver is a test, as testing holds a lock while a benchmark runs, and as the user's TestMain comes before it. It is written for
+// Go 1.18, with names that collide with nothing.
 const source = `package PACKAGE
 
 import (

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,8 +168,24 @@ func TestHung(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
+	awaitStop(t, pid)
 	if err := o.Hung(); err == nil || !strings.HasPrefix(err.Error(), "x hangs: ") {
 		t.Errorf("of one that hangs: error %v", err)
+	}
+}
+
+// awaitStop returns when all threads of a process are stopped. One of them has to get a CPU for that; until then the others may answer.
+func awaitStop(t *testing.T, pid int) {
+	t.Helper()
+	for {
+		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // none on other systems
+		if !slices.ContainsFunc(stats, func(stat string) bool {
+			text, err := os.ReadFile(stat)
+			return err == nil && !strings.Contains(string(text), ") T ") // proc_pid_stat(5)
+		}) {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

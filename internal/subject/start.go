@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 	"time"
 
@@ -163,33 +162,6 @@ func (p *Process) Err() error {
 
 func (p *Process) fails(why string) *failure {
 	return &failure{why: why, lines: p.stderr.String(), out: p.stdout.String(), addr: p.free, told: p.told}
-}
-
-// chosen are the addresses chosen last. The kernel may offer one again before the subject that it was
-// chosen for listens there: in one of some 7,600 pairs.
-var chosen struct {
-	sync.Mutex
-	addrs [64]string
-	next  int
-}
-
-// FreeAddr returns an address of host whose TCP port is free, and none of those that it returned last.
-func FreeAddr(host string) (string, error) {
-	chosen.Lock()
-	defer chosen.Unlock()
-	for tries := 1; ; tries++ {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-		if err != nil {
-			return "", err
-		}
-		addr := l.Addr().String()
-		l.Close()
-		if !slices.Contains(chosen.addrs[:], addr) || tries > len(chosen.addrs) { // few ports are free
-			chosen.addrs[chosen.next] = addr
-			chosen.next = (chosen.next + 1) % len(chosen.addrs)
-			return addr, nil
-		}
-	}
 }
 
 // await returns when the subject is ready. patience is as Options.Patience.

@@ -19,6 +19,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
@@ -244,7 +245,7 @@ func (nats) users() []string { return []string{"nats", "nobody"} }
 func (k nats) job(_ context.Context, _ *Keeper, _ string, s *server, user *guard.User, _ map[string]any, _ string) (*guard.Job, error) {
 	path := s.program
 	var err error
-	if s.also, err = subject.FreeAddr("127.0.0.1"); err != nil {
+	if s.also, err = freeport.At("127.0.0.1"); err != nil {
 		return nil, err
 	}
 	at, counters := addressOf(s.addr), addressOf(s.also)

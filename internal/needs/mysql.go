@@ -14,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -241,7 +242,7 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	if err := keeper.initialise(ctx, s, user, argv...); err != nil {
 		return err
 	}
-	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
 		return err
 	}
 	// The server runs it before it listens. It is not among the arguments of a process, which all users see.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
-	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -223,7 +223,7 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if err := keeper.initialise(ctx, s, user, initdb, "-D", data, "-U", superuser, "-A", "password", "--pwfile", password, "-E", "UTF8", "--no-locale", "--no-sync"); err != nil {
 		return err
 	}
-	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
 		return err
 	}
 	job, err := k.launch(seed.program, data, s, []string{"-c", "fsync=off", "-c", "full_page_writes=off"})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/probe"
-	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -182,7 +182,7 @@ func (redis) count(ctx context.Context, s *server, space string) (c probe.Count,
 // fill makes the dump of a seed.
 func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Need, seed *seed, user *guard.User) (err error) {
 	s := &server{kind: k, need: need, lines: lastlines.New(nil), dir: seed.dir, secret: keeper.secret, program: seed.program, engine: seed.engine}
-	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
 		return err
 	}
 	job, err := k.launch(s, user, nil)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -64,7 +65,7 @@ func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, di
 		return s, err
 	}
 	var err error
-	if s.addr, err = subject.FreeAddr("127.0.0.1"); err != nil {
+	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
 		return nil, err
 	}
 	user, err := userOf(need, s.kind)

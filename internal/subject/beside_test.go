@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -128,27 +127,6 @@ func TestOwnLimit(t *testing.T) {
 		if got := WhyNotBeside(err); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("limit %d: %q, want %q", limit, got, want)
 		}
-	}
-}
-
-// Subjects that are launched at the same time are told different ports, and none that the kernel may give to a connection before the
-// subject listens there.
-func TestPortsDiffer(t *testing.T) {
-	last := map[string]int{}
-	all := givenOut(firstPort) && givenOut(endPort-1) // there are no others on this machine
-	for i := range 20000 {
-		addr, err := FreeAddr("127.0.0.1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before, ok := last[addr]; ok && i-before <= 16 {
-			t.Errorf("%s was chosen %d choices ago", addr, i-before)
-		}
-		_, text, _ := net.SplitHostPort(addr)
-		if port, err := strconv.Atoi(text); err != nil || givenOut(port) && !all {
-			t.Fatalf("%s: error %v, or the kernel gives its port to others", addr, err)
-		}
-		last[addr] = i
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/lastlines"
 )
@@ -74,7 +75,7 @@ type Process struct {
 //
 // [WhyNotBeside] tells whether another instance may be the reason of an error. The error is that of Err if the subject ended, and a [*dyno.PlanError] for a bad template.
 func Start(ctx context.Context, b *Built, s dyno.Subject, o Options) (*Process, error) {
-	addr, err := FreeAddr(cmp.Or(o.Host, "127.0.0.1"))
+	addr, err := freeport.At(cmp.Or(o.Host, "127.0.0.1"))
 	if err != nil {
 		return nil, fmt.Errorf("choose a port: %w", err)
 	}

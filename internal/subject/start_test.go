@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/freeport"
 	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
@@ -164,7 +165,7 @@ func TestTold(t *testing.T) {
 
 // A service with TLS, or with an address of its own, is ready there.
 func TestAddr(t *testing.T) {
-	own := must(t, func() (string, error) { return FreeAddr("127.0.0.1") })
+	own := must(t, func() (string, error) { return freeport.At("127.0.0.1") })
 	for _, c := range []struct{ addr, tells, base string }{
 		{"https://{{.Addr}}", "{{.Addr}}", "https://127.0.0.1:"},
 		{"https://" + own, own, "https://" + own},

@@ -1,4 +1,5 @@
-package subject
+// Package freeport chooses TCP ports that are free.
+package freeport
 
 import (
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"sync"
 )
 
-// Ports from firstPort to before endPort are not those that kernels give to whoever asks for any, that is, to each connection of a load
-// and to each test's server. One of those may be gone before the subject listens there. (net.ipv4.ip_local_port_range is
-// 32768 to 60999 by default, and Kubernetes has its node ports from 30000.)
+// From these ports on, and before those, a kernel gives none to whoever asks for any: to each connection of a load, and to
+// each test's server. One of those may be gone before the subject listens there. (net.ipv4.ip_local_port_range is 32768 to
+// 60999 by default, and Kubernetes has its node ports from 30000.)
 const firstPort, endPort = 10000, 30000
 
 // chosen are the addresses chosen last: their subjects may not yet listen there.
@@ -22,8 +23,8 @@ var chosen struct {
 	next  int
 }
 
-// FreeAddr returns an address of host whose TCP port is free, and none of those that it returned last.
-func FreeAddr(host string) (string, error) {
+// At returns an address of host whose TCP port is free, and none of those that it returned last.
+func At(host string) (string, error) {
 	chosen.Lock()
 	defer chosen.Unlock()
 	for tries := 1; ; tries++ {

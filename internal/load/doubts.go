@@ -89,7 +89,7 @@ func (r *runner) doubtSchedule(rec *Record, sum *totals, limit func(string, ...a
 		limit("the generator sent late, p99 %v", p99.Round(10*time.Microsecond))
 	}
 	if share := float64(rec.Waited) / float64(begun); share > mostWaited {
-		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the %s waited for one of %s; their latency includes the wait (consider: more concurrency)",
+		rec.Warnings.Add(dyno.WarnWaited, "%.1f %% of the %s waited for one of dyno's %s; their latency includes the wait (consider: more concurrency)",
 			100*share, r.due(), plural(r.players(), r.player()))
 	}
 }

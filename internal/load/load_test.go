@@ -57,7 +57,7 @@ func TestOpenLoadTellsOfAStall(t *testing.T) {
 		if math.Abs(rec.Rate-500) > 0.01 {
 			t.Errorf("rate %v, want 500", rec.Rate)
 		}
-		if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0].Text, "waited for one of 4 connections") {
+		if len(rec.Warnings) != 1 || !strings.Contains(rec.Warnings[0].Text, "waited for one of dyno's 4 connections") {
 			t.Errorf("warnings: %q", rec.Warnings)
 		}
 	})

@@ -185,7 +185,7 @@ func TestSessionsThatCannotBegin(t *testing.T) {
 		}
 		want := []string{
 			"459 sessions were due and could not begin before the load ended",
-			"95.1 % of the sessions waited for one of 2 clients",
+			"95.1 % of the sessions waited for one of dyno's 2 clients",
 		}
 		for _, text := range want {
 			if !slices.ContainsFunc(rec.Warnings, func(w dyno.Warning) bool { return len(w.Text) >= len(text) && w.Text[:len(text)] == text }) {

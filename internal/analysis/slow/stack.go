@@ -18,6 +18,7 @@ type stack struct {
 	root            int32  // site of its outermost function, without a line
 	via             string // the innermost function of a library, but for those of below; else call
 	call            string // the function of package syscall
+	op              string // as Site.Op has it
 	serves, handles bool
 	awaits          bool // the server's goroutine waits for a request, or reads it
 	reads, writes   bool
@@ -101,6 +102,9 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 		}
 		return
 	}
+	if k.own == 0 && k.op == "" {
+		k.op = operations[f.Func]
+	}
 	pkg := own.Package(f.Func)
 	switch {
 	case k.own != 0:
@@ -117,6 +121,12 @@ func (w *reader) frame(k *stack, f trace.StackFrame, inner string) {
 	case k.own == 0 && k.other == 0 && !own.IsStandard(pkg, f.File):
 		k.other = w.site(Site{Func: f.Func, File: f.File, Line: int(f.Line)})
 	}
+}
+
+// operations are the functions in which goroutines wait.
+var operations = map[string]string{
+	"runtime.chansend1": Send, "runtime.chanrecv1": Receive, "runtime.chanrecv2": Receive, "runtime.selectgo": Select,
+	"sync.(*WaitGroup).Wait": WaitGroup, "sync.(*Cond).Wait": WaitCond,
 }
 
 // Pool reports whether a function waits for a connection of a pool: it is its only reason to wait for another goroutine.
@@ -143,6 +153,9 @@ func (t *Trace) at(stack int32, part Part) Site {
 	s := t.sites[t.stacks[stack].own]
 	if via := t.stacks[stack].via; s.Line > 0 && via != s.Func && (part.Waits() || part == exectrace.Syscall) {
 		s.Via = via
+	}
+	if part == exectrace.Channels || part == exectrace.Locking {
+		s.Op = t.stacks[stack].op
 	}
 	return s
 }

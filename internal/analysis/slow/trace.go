@@ -45,6 +45,15 @@ type span struct{ begin, end int64 }
 // MostEvents bounds the memory of a trace, at about 60 bytes an event: the rest is not read.
 const MostEvents = 6_000_000
 
+// What a goroutine waits in, of Site.Op.
+const (
+	Send      = "send"
+	Receive   = "receive"
+	Select    = "select"
+	WaitGroup = "group"
+	WaitCond  = "cond"
+)
+
 // A Site is a line of a function. A goroutine without a line of its own, such as one of the
 // runtime, has the name of the function that it was started with and no line.
 type Site struct {
@@ -52,6 +61,7 @@ type Site struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Via  string `json:"via,omitempty"` // of waiting and system calls: the function of a library that it is in
+	Op   string `json:"op,omitempty"`  // of waiting for a channel or a lock: one of Send to WaitCond, if known
 	// Before is set of running that too few samples know: it went on up to a call on this line.
 	Before bool `json:"before,omitempty"`
 }

@@ -118,7 +118,7 @@ func Explain(trials []*Trial) *Why {
 }
 
 func compareSites(a, b Site) int {
-	return cmp.Or(cmp.Compare(a.Func, b.Func), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Via, b.Via))
+	return cmp.Or(cmp.Compare(a.Func, b.Func), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Via, b.Via), cmp.Compare(a.Op, b.Op))
 }
 
 func compareKeys(a, b Key) int {

@@ -52,7 +52,7 @@ func lines(w *slow.Why, of string) layout.Section {
 		rest -= l.Excess.Mean
 		where := words.SpentOn(&l)
 		for _, s := range l.Joined {
-			where += ", also those at " + words.Site(s) + " who waited for it"
+			where += ", or waiting at " + words.Site(s) + " for one of these"
 		}
 		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(sc.Format(l.Excess.Mean), sharePercent(l.Excess.Mean, w.Excess.Mean), sc.Interval(l.Excess.Lo, l.Excess.Hi), where)})
 		g.Rows = append(g.Rows, culprits(len(g.Cols), sc.With, l.By, l.Excess.Mean)...)

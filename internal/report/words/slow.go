@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -22,6 +23,12 @@ var doing = map[slow.Part]string{
 	slow.Arriving: "before its goroutine woke", exectrace.Preempted: "kept off the CPU by the kernel",
 }
 
+// waiting are more exact words for some of what is in doing.
+var waiting = map[string]string{
+	slow.Send: "waiting to send to a channel", slow.Receive: "waiting to receive from a channel", slow.Select: "waiting in a select",
+	slow.WaitGroup: "waiting for a WaitGroup", slow.WaitCond: "waiting for a Cond",
+}
+
 // Site is a line of a function, without the path of its package.
 func Site(s slow.Site) string {
 	name := s.Func[strings.LastIndexByte(s.Func, '/')+1:]
@@ -35,10 +42,10 @@ func Site(s slow.Site) string {
 	return layout.Middle(name, 60)
 }
 
-// Spent says what requests did, on which line, and in which function of a library: "waiting for a channel in ask main.go:41
+// Spent says what requests did, on which line, and in which function of a library: "waiting in a select in ask main.go:41
 // (in http.(*Transport).getConn)".
 func Spent(p slow.Part, s slow.Site) string {
-	did := doing[p]
+	did := cmp.Or(waiting[s.Op], doing[p])
 	switch {
 	case s.Before:
 		did += " up to a call"
@@ -154,6 +161,9 @@ func SlowNotes(w *slow.Why) []string {
 		for _, by := range l.By[:min(len(l.By), 1)] {
 			seen[by.Part] = seen[by.Part] || !by.Idle
 		}
+	}
+	if slices.ContainsFunc(MainLines(w), func(l slow.Line) bool { return l.Part.Waits() && len(l.By) > 0 && l.By[0].Site.Func != "" }) {
+		notes = append(notes, "\"While\" names the one that let the request go on, as by giving up a lock, or that this one waited for in turn.")
 	}
 	notes = append(notes, onCPU(seen, w.Preempted)...)
 	if slices.ContainsFunc(w.Lines[:min(len(w.Lines), 2)], func(l slow.Line) bool { return l.Excess.Lo < 0 && l.Excess.Mean > w.Excess.Mean/10 }) {

@@ -13,9 +13,12 @@ const methodRanks = "signed ranks"
 // = 0.00098. Each look waits for about 30 % more. Not to be changed.
 var BenchLooks = []int{14, 18, 23, 30, 40, 52, 68, 88}
 
-// RankBlocks is the least number of values for which CompareRanks has a 95 %
-// interval: n values of one sign have the p-value 2^(1-n).
+// RankBlocks is the least number of values for which the signed ranks have a 95 % interval: n values of one sign have the
+// p-value 2^(1-n).
 const RankBlocks = 6
+
+// FewBlocks is the least number of values for which CompareRanks has an interval at all.
+const FewBlocks = 3
 
 // rounding makes values about 1 that are closer than this tied, and those closer to 0
 // zero.
@@ -29,8 +32,9 @@ const rounding = 1e-12
 //
 //   - Ratio is exp of the Hodges-Lehmann estimate, the median of the means of all pairs
 //     of values (Walsh averages). Lo and Hi are Walsh averages too, by inversion of the
-//     test, NaN below [RankBlocks] values. Diff is NaN. If not logs, Diff is the
-//     estimate and the others are NaN.
+//     test. From [FewBlocks] values on and below [RankBlocks] they are wider than the values
+//     lie apart, and suppose that the noise has one mode. With fewer they are NaN. Diff is
+//     NaN. If not logs, Diff is the estimate and the others are NaN.
 //   - P is two-sided, twice the smaller tail. Ties share their mean rank; zeros are
 //     ranked and then left out (Pratt, JASA 54, 1959). Beyond 200 values the tail is the
 //     normal one with corrections for continuity and ties. With zeros only, P is 1.
@@ -101,9 +105,23 @@ func compareRanks(values []float64, logs bool, looks looking) Comparison {
 	}
 	_, variance := meanVar(d)
 	c.SD = math.Sqrt(variance) * scale
-	if logs && c.N >= RankBlocks {
+	if logs && c.N >= FewBlocks {
 		lo, hi := k.interval(0.05)
+		if c.N < RankBlocks {
+			lo, hi = fewInterval(k.sorted, 0.05)
+		}
 		c.Lo, c.Hi = expFinite(lo), expFinite(hi)
 	}
 	return c
+}
+
+// fewInterval is an interval about the middle of the least and the greatest value. Of n values from one uniform distribution that middle
+// is further from the center than k times half of their distance with a chance of (1+k)^(1-n). A distribution that is symmetric and has
+// one mode is a mixture of uniform ones (Khinchin, 1938), of which equal ones are the worst. With two modes the chance that all values
+// are on one side, 2^(1-n), is a bound.
+func fewInterval(sorted []float64, alpha float64) (lo, hi float64) {
+	n := len(sorted)
+	half := (sorted[n-1] - sorted[0]) / 2
+	k := max(1, math.Pow(alpha, 1/float64(1-n))-1)
+	return sorted[0] + half - k*half, sorted[0] + half + k*half
 }

@@ -264,7 +264,7 @@ func TestRanksVerdict(t *testing.T) {
 		t.Errorf("no spread, too small an error: %v to %v", lo, hi)
 	}
 	for n := range RankBlocks + 1 {
-		if c := CompareRanks(slow[:n], true, nil); c.N != n || math.IsNaN(c.Lo) != (n < RankBlocks) || math.IsNaN(c.P) != (n < 2) || math.IsNaN(c.Ratio) != (n < 1) {
+		if c := CompareRanks(slow[:n], true, nil); c.N != n || math.IsNaN(c.Lo) != (n < FewBlocks) || math.IsNaN(c.P) != (n < 2) || math.IsNaN(c.Ratio) != (n < 1) {
 			t.Errorf("%d blocks: %+v", n, c)
 		}
 	}

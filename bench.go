@@ -14,8 +14,18 @@ type Bench struct {
 	Duration  Duration  `json:"duration,omitempty"`  // most time for blocks, builds and links included; 0 means DefaultBenchDuration, or up to half as long again if then all benchmarks get the fewest blocks that can tell a change; Blocks are always run
 	Sample    Duration  `json:"sample,omitempty"`    // of one turn; 0 means that dyno chooses for each benchmark
 	Blocks    int       `json:"blocks,omitempty"`    // as many, whatever is seen; 0 means until all is settled, or Duration
+	All       bool      `json:"all,omitempty"`       // runs benchmarks that are the same code in all settings, too
 	Precision *Fraction `json:"precision,omitempty"` // half an interval that is narrow enough; nil means DefaultPrecision
 	Error     *Fraction `json:"error,omitempty"`     // chance of a false change in one comparison; nil means DefaultBenchError
+	Resumed   []More    `json:"resumed,omitempty"`   // each time that a run was resumed: after so many blocks, with so many more; 0 more if it went on as planned
+}
+
+// Planned is the number of blocks that the run has, with those that were added; 0 if it decides itself, or its time does.
+func (b *Bench) Planned() int {
+	if n := len(b.Resumed); n > 0 && b.Resumed[n-1].Blocks > 0 {
+		return b.Resumed[n-1].After + b.Resumed[n-1].Blocks
+	}
+	return b.Blocks
 }
 
 // BenchFactor is the factor of settings that are benchmarks of one package. Its level is

@@ -161,7 +161,7 @@ func ParseMore(s string) (m More, err error) {
 	if err == nil {
 		m.Blocks, err = strconv.Atoi(blocks)
 	}
-	if err != nil || m.After < 1 || m.Blocks < 1 {
+	if err != nil || m.After < 1 || m.Blocks < 0 {
 		return m, fmt.Errorf("bad more %q (want for example 17+4: 4 blocks after 17)", s)
 	}
 	return m, nil

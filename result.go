@@ -22,21 +22,22 @@ type Result struct {
 	Turns   int           `json:"turns,omitempty"`    // that the window had beside other settings; 0 if the subject was alone
 	Values  Values        `json:"values"`             // one number per metric: all that comparisons compare
 
-	Collections []Collection    `json:"-"`                    // that ended in the measured window, in order
-	Memory      []Snapshot      `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order
-	Latency     *hist.Histogram `json:"latency,omitempty"`    // of all requests that succeeded; nil if there was no load
-	Sent        Sent            `json:"sent,omitzero"`        // what the load sent and received
-	Generators  []Generator     `json:"generators,omitempty"` // what sent the load, if that were dyno agents
-	Failures    map[string]int  `json:"failures,omitempty"`   // failed requests by cause
-	Files       []string        `json:"files,omitempty"`      // in the trial's directory; the store fills it in
-	Benchmarks  []Benchmark     `json:"benchmarks,omitempty"` // of a Bench
-	Surveys     []Survey        `json:"surveys,omitempty"`    // of a trial ForSurvey
-	Statements  Statements      `json:"statements,omitempty"` // what needs did in the window, the most frequent first
-	InForce     []Setting       `json:"in_force,omitempty"`   // what the Go runtime had of GOGC, GOMEMLIMIT and GOMAXPROCS from the window on; several if that changed, none if it is unknown
-	Overridden  []Override      `json:"overridden,omitempty"` // what the plan asked for of these, and did not take effect
-	Warnings    Warnings        `json:"warnings,omitempty"`   // doubts that the reader must see
-	Died        bool            `json:"died,omitempty"`       // the subject was ready, and then ended by itself or for lack of memory
-	Err         string          `json:"error,omitempty"`      // why the trial failed, or ""
+	Collections []Collection        `json:"-"`                    // that ended in the measured window, in order
+	Memory      []Snapshot          `json:"memory,omitempty"`     // where the memory was, at stages of the trial in order
+	Latency     *hist.Histogram     `json:"latency,omitempty"`    // of all requests that succeeded; nil if there was no load
+	Sent        Sent                `json:"sent,omitzero"`        // what the load sent and received
+	Generators  []Generator         `json:"generators,omitempty"` // what sent the load, if that were dyno agents
+	Failures    map[string]int      `json:"failures,omitempty"`   // failed requests by cause
+	Files       []string            `json:"files,omitempty"`      // in the trial's directory; the store fills it in
+	Benchmarks  []Benchmark         `json:"benchmarks,omitempty"` // of a Bench
+	Surveys     []Survey            `json:"surveys,omitempty"`    // of a trial ForSurvey
+	SameCode    map[string][]string `json:"same_code,omitempty"`  // in the baseline's trial ForSurvey: benchmark functions that are the same code in all settings, without "Benchmark", by package
+	Statements  Statements          `json:"statements,omitempty"` // what needs did in the window, the most frequent first
+	InForce     []Setting           `json:"in_force,omitempty"`   // what the Go runtime had of GOGC, GOMEMLIMIT and GOMAXPROCS from the window on; several if that changed, none if it is unknown
+	Overridden  []Override          `json:"overridden,omitempty"` // what the plan asked for of these, and did not take effect
+	Warnings    Warnings            `json:"warnings,omitempty"`   // doubts that the reader must see
+	Died        bool                `json:"died,omitempty"`       // the subject was ready, and then ended by itself or for lack of memory
+	Err         string              `json:"error,omitempty"`      // why the trial failed, or ""
 }
 
 // Beside reports whether the trial was compared side by side with others. Such results do not count any more

@@ -74,6 +74,7 @@ const (
 	WarnLeft      WarningKind = "left"       // a revision is built without files that git does not have
 	WarnLayout    WarningKind = "layout"     // one order of functions in all blocks
 	WarnSurvey    WarningKind = "survey"     // failed, or is partial
+	WarnSameCode  WarningKind = "same-code"  // it is not known which benchmarks cannot have changed
 )
 
 // The kinds of warnings of a whole run.

@@ -39,6 +39,7 @@ one package. PACKAGES are as for go test (default .).
     dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
     dyno bench --baseline rev:main --cache .bench      against the cached results of main, if any
     dyno bench -f dyno.yaml                            the key bench of a plan
+    dyno bench --resume dyno-runs/x-20261121-101500    go on after a crash, or --more 10 blocks
     dyno report dyno-runs/x-20261121-101500            print the same report again
 
 KEY of --vary is go, rev, build, bench, or an environment variable (GOGC, GODEBUG,
@@ -58,6 +59,12 @@ continues the processes of a benchmark, which needs a Unix system. It pins them 
 a CPU on Linux only.
 ` + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.resume != "" {
+				return resumeBench(cmd, args, &o)
+			}
+			if typed(cmd, "more") {
+				return flags.Mistakef("--more adds blocks to a run (consider: --resume DIR --more %d)", o.out.more)
+			}
 			e, err := o.experiment(cmd, args)
 			if err != nil {
 				return err
@@ -97,6 +104,7 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	p.Key(fs, "duration", "d", "time", "bench.duration", fmt.Sprintf("most time to build and measure (default %v, or longer for --blocks, or for the %d blocks needed to show a change)", dyno.DefaultBenchDuration, compare.FewestBenchBlocks()))
 	p.Key(fs, "blocks", "", "n", "bench.blocks", "number of blocks, whatever the results (default: until all benchmarks are decided, or --duration)")
 	p.Key(fs, "sample", "", "time", "bench.sample", "length of one turn (default: fitted to each benchmark, at least 1ms)")
+	p.Key(fs, "all", "", "bool", "bench.all", "run benchmarks that are the same code in all revisions, too")
 	p.Key(fs, "precision", "", "share", "bench.precision", "stop when half of the interval is this narrow (default 1%)")
 	p.Key(fs, "error", "", "share", "bench.error", "chance of a false change in one comparison (default 0.1%)")
 	o.borrow(fs, "negligible", "seed", "env", "need", "go", "rev", "build", "prepare", "copy")
@@ -107,8 +115,8 @@ func (o *benchFlags) define(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.out.failWorse, "fail-worse", false, "exit with status 99 if anything is worse")
 	o.out.flags(fs, "default dyno-runs/NAME-TIME")
 	fs.Lookup("format").Usage = "format of the result: " + strings.Join(report.Formats(compare.OfBenchmarks), ", ")
-	fs.StringVar(&o.resume, "resume", "", "not for benchmarks")
-	fs.Lookup("resume").Hidden = true
+	fs.StringVar(&o.resume, "resume", "", "resume the run in this `dir`ectory")
+	fs.IntVar(&o.out.more, "more", 0, "with --resume: add a `number` of blocks, within the same error rate")
 }
 
 // borrow adds flags that other commands have too.
@@ -126,9 +134,6 @@ func (o *benchFlags) borrow(fs *pflag.FlagSet, names ...string) {
 }
 
 func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experiment, error) {
-	if typed(cmd, "resume") {
-		return nil, flags.Mistakef("runs of dyno bench cannot be resumed: later blocks would be another experiment (consider: dyno report %s for its results, or a new dyno bench)", o.resume)
-	}
 	e, err := o.plan.Experiment()
 	if err != nil {
 		return nil, err
@@ -200,7 +205,7 @@ func (o *benchFlags) compared(cmd *cobra.Command, e *dyno.Experiment) error {
 	if err != nil {
 		return o.plan.Check(e, check.Experiment)
 	}
-	if err := o.fromCache(cmd, e); err != nil {
+	if o.baseline, err = campaignOf(cmd).FromCache(cmd.Context(), e, o.baseline, o.cache); err != nil {
 		return err
 	}
 	switch n := len(e.Levels()); {

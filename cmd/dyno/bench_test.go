@@ -70,7 +70,17 @@ var fakeNames = []string{"RSS", "Names"}
 
 func (f *fakeBench) run(ctx context.Context, b *gobench.Bencher, e *dyno.Experiment, sink func(*dyno.Result) error) error {
 	b.Watch(gobench.Step{Phase: "build"})
+	first := 1
+	for _, r := range b.Before {
+		f.n = max(f.n, r.Trial.N)
+		if r.Trial.For == "" {
+			first = max(first, r.Trial.Block+1)
+		}
+	}
 	for _, s := range e.Levels() {
+		if len(b.Before) > 0 {
+			break
+		}
 		r := f.result(e, s, 0, dyno.ForSurvey)
 		for _, name := range fakeNames {
 			r.Surveys = append(r.Surveys, dyno.Survey{Package: "project/search", Name: name, Printed: "Benchmark" + name, N: 1000, Sec: 1e-5})
@@ -81,14 +91,17 @@ func (f *fakeBench) run(ctx context.Context, b *gobench.Bencher, e *dyno.Experim
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	open := func(string, string) bool { return true }
-	for block := 1; block <= 88; block++ {
+	if b.Open != nil {
+		open = b.Open(first - 1)
+	}
+	for block := first; block <= 88; block++ {
 		left := 0
 		for _, name := range fakeNames {
 			if open("project/search", name) {
 				left++
 			}
 		}
-		if left == 0 || e.Bench.Blocks > 0 && block > e.Bench.Blocks {
+		if most := e.Bench.Planned(); left == 0 || most > 0 && block > most {
 			return nil
 		}
 		b.Watch(gobench.Step{Phase: "block", Block: block, Benchmarks: left})
@@ -225,7 +238,6 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s:\n%s", format, got)
 		}
 	}
-	again(exitUsage, "run", "--resume", dir)
 	if got := again(exitDone, "profile", dir, "--base", "GOGC=100", "--bench", "RSS"); !strings.Contains(got, "cpu per operation, GOGC=200 against GOGC=100, 3 pairs") {
 		t.Errorf("profile:\n%s", got)
 	}
@@ -247,6 +259,52 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 	if status, _, errs := dynoBench(t, t.Context(), nil, "report", dir); status != exitDone {
 		t.Errorf("report: status %d\n%s", status, errs)
+	}
+}
+
+// A run that was interrupted goes on with its next block, and one that came to its end has more blocks.
+func TestBenchResume(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	status, _, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 3}, "bench", "--vary", "GOGC=100,200", "--blocks", "16", "--out", dir)
+	if status != exitInterrupted || !strings.Contains(errs, "resume with dyno bench --resume "+dir) {
+		t.Fatalf("status %d\n%s", status, errs)
+	}
+	blocks := func() int {
+		t.Helper()
+		var j struct{ Blocks int }
+		data, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &j)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j.Blocks
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		said   string
+		blocks int
+	}{
+		{[]string{"--more", "2"}, exitUsage, "13 of 16 blocks are not done (consider: --resume alone first)", 3},
+		{nil, exitDone, "block 16 of 16", 16},
+		{nil, exitDone, "nothing is left to do (consider: --more", 16},
+		{[]string{"--more", "2"}, exitDone, "block 18 of 18", 18},
+		{[]string{"--blocks", "20"}, exitUsage, "--blocks cannot change it", 18},
+	} {
+		status, text, errs := dynoBench(t, t.Context(), new(fakeBench), append([]string{"bench", "--resume", dir}, c.args...)...)
+		if status != c.status || !strings.Contains(errs, c.said) || blocks() != c.blocks {
+			t.Errorf("%q: status %d, %d blocks, no %q in\n%s%s", c.args, status, blocks(), c.said, errs, text)
+		}
+		if status == exitDone && !strings.Contains(text, "RSS") {
+			t.Errorf("%q: %s", c.args, text)
+		}
+	}
+	if status, _, errs := dynoBench(t, t.Context(), nil, "run", "--resume", dir); status != exitUsage || !strings.Contains(errs, "dyno bench --resume") {
+		t.Errorf("run --resume: status %d\n%s", status, errs)
 	}
 }
 

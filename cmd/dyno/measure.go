@@ -71,7 +71,7 @@ func (o *outFlags) conclude(cmd *cobra.Command, c *campaign.Campaign, dir *store
 	switch {
 	case !errors.Is(err, interrupt.Err):
 	case f.Plan.Bench != nil:
-		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: the report covers the complete blocks")
+		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report covers the complete blocks; resume with dyno bench --resume %s\n", dir.Path)
 	default:
 		fmt.Fprintf(cmd.ErrOrStderr(), "interrupted: the report is partial, with pictures in %s; resume with dyno run --resume %s\n",
 			filepath.Join(dir.Path, campaign.PageFile), dir.Path)

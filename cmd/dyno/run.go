@@ -135,7 +135,7 @@ func resumeRun(cmd *cobra.Command, path string, args []string, o *outFlags) erro
 		return err
 	}
 	if dir.Run.Plan.Bench != nil {
-		return errors.Join(flags.Mistakef("runs of dyno bench cannot be resumed (consider: dyno report %s for its results, or a new dyno bench)", path), dir.Close())
+		return errors.Join(flags.Mistakef("%s is a run of benchmarks (consider: dyno bench --resume %[1]s)", path), dir.Close())
 	}
 	if s := &dir.Run.Plan.Subject; !s.Launched() && (dir.Run.Plan.Load.None || s.PID != 0 || s.Process != "") {
 		return errors.Join(flags.Mistakef("a watch cannot be resumed, as the process went on without it (consider: a new dyno watch)"), dir.Close())

@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/internal/safe"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject"
+	"github.com/dynolab/dyno/internal/subject/samecode"
 )
 
 // BenchHands do the work of dyno bench.
@@ -51,6 +52,13 @@ var OpenBench = func() (*BenchHands, error) {
 		}
 		return pitfall.ReadSource(packages...), err
 	}
+	h.Bencher.SameCode = func(ctx context.Context, settings [][]*subject.TestPackage) (map[string]gobench.Functions, error) {
+		return sameCode(ctx, builder, settings)
+	}
+	h.Bencher.Sum = func(ctx context.Context, tests []*subject.TestPackage) (string, error) {
+		compiled, err := builder.Compiled(ctx, tests)
+		return samecode.Sum(compiled), err
+	}
 	h.Bencher.Least = compare.FewestBenchBlocks()
 	h.Run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (BenchRun, error) {
 		return h.Bencher.Run(ctx, e, sink)
@@ -58,12 +66,13 @@ var OpenBench = func() (*BenchHands, error) {
 	return h, nil
 }
 
-// Benchmarks measures benchmarks, and profiles those that changed. The run directory is made with the first result, and keeps baseline,
-// a file of results, if it is not "". It is nil if nothing was measured; else the caller closes it.
-func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string) (dir *store.Dir, err error) {
+// Benchmarks measures benchmarks, and profiles those that changed. The run directory is made with the first result unless one is resumed,
+// and keeps baseline, a file of results, if it is not "". It is nil if nothing was measured; else the caller closes it.
+func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, resumed *store.Dir) (dir *store.Dir, err error) {
+	dir = resumed
 	hands, err := OpenBench()
 	if err != nil {
-		return nil, err
+		return dir, err
 	}
 	defer func() { err = errors.Join(err, hands.Close()) }()
 	e := run.Plan
@@ -87,6 +96,9 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string) (d
 	}
 	table := func() *compare.Table { return compare.TabulateBenchmarks(&all, dir.Results()) }
 	hands.Bencher.Watch = p.See
+	if resumed != nil {
+		hands.Bencher.Before = resumed.Results()
+	}
 	hands.Bencher.Dir = func(n int) (string, error) {
 		if err := open(); err != nil {
 			return "", err

@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -32,6 +33,31 @@ func CheckBaseline(file string) error {
 		}
 	}
 	return flags.Mistakef("--baseline: %s has no benchmark results (want lines such as BenchmarkX 100 12.5 ns/op)", file)
+}
+
+// FromCache finds the file with the results of a baseline rev:NAME; another baseline stays as it is. A revision without any is measured
+// beside the working tree, and kept for the next time: then the plan says so, and the baseline is "".
+func (c *Campaign) FromCache(ctx context.Context, e *dyno.Experiment, baseline, cache string) (file string, err error) {
+	rev, ok := strings.CutPrefix(baseline, "rev:")
+	switch {
+	case !ok:
+		return baseline, nil
+	case cache == "":
+		return "", flags.Mistakef("--baseline %s needs a cache (want --cache DIR)", baseline)
+	case len(e.Levels()) > 1:
+		return "", flags.Mistakef("--baseline is compared with one setting, not %d (consider: --vary rev=%s,. without --baseline)", len(e.Levels()), rev)
+	}
+	commit, err := Tool(ctx, e.Subject.Dir, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return "", flags.Mistakef("--baseline: no revision %s in %s", rev, e.Subject.Dir)
+	}
+	file = CacheFile(cache, e, GoVersion(ctx, e.Subject.Dir), commit)
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	c.Note("%s does not exist yet: dyno measures %s and the working tree side by side", file, rev)
+	e.Settings, e.Factors = nil, dyno.Factors{{Name: "rev", Levels: []string{rev, "."}}}
+	return "", nil
 }
 
 // CacheFile names a revision's results by all that they depend on.

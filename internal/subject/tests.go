@@ -29,6 +29,7 @@ type TestPackage struct {
 	Warnings   dyno.Warnings // Link may add some
 
 	src            *source           // where the go command is called, and how
+	all            *compilation      // of it, and of all that were found with it
 	goflags        []string          // from the variable GOFLAGS
 	name           string            // of the package, without "_test"
 	files, outside []string          // names of its test files, and of those of the package for external tests
@@ -58,6 +59,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 		in = "in rev " + s.Rev
 	}
 	var tests []*TestPackage
+	all := &compilation{}
 	for _, pattern := range patterns {
 		found, err := b.goList(ctx, src, "-find", pattern)
 		if err == nil {
@@ -71,7 +73,8 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 		}
 		for _, l := range found {
 			if p := b.testPackage(l, src, vars[0], vars[1]); l.tests() && !slices.Contains(tests, p) {
-				p.Warnings = b.differs(src, s)
+				p.Warnings, p.all = b.differs(src, s), all
+				all.paths = append(all.paths, p.ImportPath)
 				tests = append(tests, p)
 			}
 		}
@@ -130,15 +133,17 @@ type listed struct {
 	Dir, Name, Export         string
 	TestGoFiles, XTestGoFiles []string
 	CompiledGoFiles           []string
+	Deps                      []string
+	DefaultGODEBUG            string
 	ImportMap                 map[string]string
 	Error                     *struct{ Err string }
 }
 
 func (l *listed) tests() bool { return len(l.TestGoFiles)+len(l.XTestGoFiles) > 0 }
 
-// goList asks the go command what packages a pattern means.
-func (b *Builder) goList(ctx context.Context, src *source, flags, pattern string) (all []*listed, err error) {
-	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--", pattern})
+// goList asks the go command what packages patterns mean.
+func (b *Builder) goList(ctx context.Context, src *source, flags string, patterns ...string) (all []*listed, err error) {
+	args := slices.Concat(strings.Fields("list -e -json "+flags), src.flags, []string{"--"}, patterns)
 	out, err := b.command(ctx, src.dir, src.env, "go", args...)
 	if err != nil {
 		return nil, flagMistake(fmt.Errorf("list packages: %w", err), src.flags)
@@ -213,13 +218,9 @@ type PackageSyntax struct {
 // Syntax reads the source of p with its tests, and apart from it that of its external tests. If an
 // import cannot be read, as from a much newer toolchain, types are missing and the error says why.
 func (b *Builder) Syntax(ctx context.Context, p *TestPackage) (found []PackageSyntax, err error) {
-	all, err := b.goList(ctx, p.src, "-test -export -compiled -deps", p.ImportPath)
+	packages, err := b.compiled(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	packages := map[string]*listed{}
-	for _, c := range all {
-		packages[c.ImportPath] = c
 	}
 	for _, path := range []string{p.ImportPath, p.ImportPath + "_test"} {
 		c := packages[path+" ["+p.ImportPath+".test]"]

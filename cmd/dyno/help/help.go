@@ -28,7 +28,7 @@ var flags = []struct {
 	title string
 	names []string
 }{
-	{"Comparison", []string{"vary", "pair", "aa", "arg", "repeat", "blocks", "within", "turn", "alone", "relink", "awake", "allow-overridden", "slice", "overhead", "seed", "primary", "negligible", "precision", "error", "baseline", "cache", "resume", "more"}},
+	{"Comparison", []string{"vary", "pair", "aa", "arg", "repeat", "blocks", "within", "turn", "alone", "relink", "awake", "allow-overridden", "slice", "overhead", "seed", "primary", "negligible", "all", "precision", "error", "baseline", "cache", "resume", "more"}},
 	{"Service", []string{"addr", "ready", "ready-timeout", "env", "limit", "on", "image", "deployment", "go", "rev", "build", "prepare", "copy", "inject", "idle", "memory"}},
 	{"Load", []string{"concurrency", "rate", "arrival", "max-in-flight", "requests", "duration", "warmup", "path", "method", "header", "body", "data", "targets", "replay", "log-format", "speed", "replay-secrets", "grpc-method", "grpc-data", "grpc-metadata", "grpc-descriptors", "grpc-authority", "grpc-connections", "grpc-messages", "load-program", "load-arg", "command",
 		"timeout", "connect-timeout", "read-timeout", "deadline", "max-failures", "http", "insecure", "load"}},

@@ -13,16 +13,16 @@ import (
 
 // Bench is what only a table of benchmarks has.
 type Bench struct {
-	Benchmarks []*Benchmark    // in the order of the source
-	Elapsed    time.Duration   // of measuring
-	Error      float64         // chance of a false change, in one comparison
-	Precision  float64         // half an interval that is narrow enough, as a fraction
-	Pitfalls   []pitfall.Found // in the order of Benchmarks
+	Benchmarks []*Benchmark        // in the order of the source
+	Elapsed    time.Duration       // of measuring
+	Error      float64             // chance of a false change, in one comparison
+	Anytime    bool                // the run was resumed: its error allows for a look after any block
+	Precision  float64             // half an interval that is narrow enough, as a fraction
+	Pitfalls   []pitfall.Found     // in the order of Benchmarks
+	SameCode   map[string][]string // benchmark functions that were not run, as they are the same code in all settings, by package
 
-	// Comparisons that noise could make a change of: what never differed cannot, and
-	// B/s says again what sec/op says. Of so many without any change, one or more
-	// would be called a change in at most FalseChance of runs, however they depend on
-	// one another (Bonferroni's inequality).
+	// Comparisons that noise could make a change of: what never differed cannot, and B/s says again what sec/op says. Of so many without any
+	// change, one or more would be called a change in at most FalseChance of runs, however they depend on one another (Bonferroni).
 	Comparisons int
 	FalseChance float64
 
@@ -74,6 +74,7 @@ type benchRun struct {
 	data     []*benchData
 	rule     stats.Rule
 	looks    []int
+	anytime  bool    // it was resumed: a look may have been after any block
 	exact    float64 // half an interval that is narrow enough, as a log ratio
 }
 
@@ -83,12 +84,12 @@ type benchData struct {
 	blocks  [][]*dyno.Benchmark // that tried it, each by setting; nil where the setting has no result
 }
 
-// TabulateBenchmarks makes the table of a run of benchmarks from its results so far.
-// Trials that failed do not count; a benchmark that failed counts with its samples.
+// TabulateBenchmarks makes the table of a run of benchmarks from its results so far. Trials that failed do not count; a benchmark that
+// failed counts with its samples.
 func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 	run := newBenchRun(e, rs)
 	t := &Table{Kind: OfBenchmarks, Name: e.Name, Negligible: max(0, run.rule.Negligible), Planned: max(e.Compared(), compared(rs))}
-	t.Error, t.Precision, t.Looks, t.open = float64(*run.bench.Error), float64(*run.bench.Precision), run.looks, map[benchKey]bool{}
+	t.Error, t.Precision, t.Looks, t.Anytime, t.open = float64(*run.bench.Error), float64(*run.bench.Precision), run.looks, run.anytime, map[benchKey]bool{}
 	for i, s := range run.settings {
 		t.Settings = append(t.Settings, newSetting(i, s))
 	}
@@ -120,6 +121,9 @@ func TabulateBenchmarks(e *dyno.Experiment, rs []*dyno.Result) *Table {
 func (t *Table) outcomes(rs []*dyno.Result, column func(*dyno.Result) int) {
 	seen := map[dyno.Warning]bool{}
 	for _, r := range rs {
+		if r.SameCode != nil {
+			t.SameCode = r.SameCode
+		}
 		for _, w := range r.Warnings {
 			if !seen[w] {
 				t.Doubts = append(t.Doubts, Doubt{Kind: w.Kind, About: w.Of, Said: []string{w.Text}})
@@ -228,7 +232,9 @@ func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {
 		all.Bench = &dyno.Bench{}
 	}
 	run.bench = all.Bench.Resolved()
+	run.anytime = len(run.bench.Resumed) > 0
 	if run.bench.Blocks > 0 {
+		run.bench.Blocks = run.bench.Planned()
 		run.looks = nil
 	}
 	run.exact = math.Log1p(float64(*run.bench.Precision))
@@ -248,8 +254,7 @@ func newBenchRun(e *dyno.Experiment, rs []*dyno.Result) *benchRun {
 	return run
 }
 
-// collect sorts surveys and benchmarks by name, in the order of the surveys; packages stay
-// together.
+// collect sorts surveys and benchmarks by name, in the order of the surveys; packages stay together.
 func (run *benchRun) collect(rs []*dyno.Result) {
 	at := map[benchKey]*benchData{}
 	packages := map[string]int{}

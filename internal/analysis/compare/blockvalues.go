@@ -138,10 +138,12 @@ func (run *benchRun) cells(t *Table, d *benchData, u Row) {
 	}
 }
 
-// compare makes a Versus. Its Diff is that of the two centers where there is a ratio, and
-// else the estimate of the differences within blocks.
+// compare makes a Versus. Its Diff is the estimate of the differences within blocks; where there is a ratio, cells sets it.
 func (run *benchRun) compare(values []float64, logs bool, better int) Versus {
 	c := stats.CompareRanks(values, logs, run.looks)
+	if run.anytime {
+		c = stats.GateRanks(values, logs)
+	}
 	rule := run.rule
 	rule.Better = better
 	return Versus{Ratio: c.Ratio, Lo: c.Lo, Hi: c.Hi, P: c.Adjusted, Diff: c.Diff, Verdict: c.Verdict(rule), Comparison: c}

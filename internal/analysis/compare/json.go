@@ -37,12 +37,13 @@ type Form struct {
 }
 
 type benchJSON struct {
-	Elapsed     dyno.Number     `json:"elapsed-sec"`
-	Error       dyno.Number     `json:"error"`
-	Precision   dyno.Number     `json:"precision"`
-	Comparisons int             `json:"comparisons"`
-	FalseChance dyno.Number     `json:"false-change-frac"`
-	Benchmarks  []benchmarkJSON `json:"benchmarks"`
+	Elapsed     dyno.Number         `json:"elapsed-sec"`
+	Error       dyno.Number         `json:"error"`
+	Precision   dyno.Number         `json:"precision"`
+	Comparisons int                 `json:"comparisons"`
+	FalseChance dyno.Number         `json:"false-change-frac"`
+	SameCode    map[string][]string `json:"same_code,omitempty"`
+	Benchmarks  []benchmarkJSON     `json:"benchmarks"`
 }
 
 type benchmarkJSON struct {
@@ -144,7 +145,7 @@ func (t *Table) Form(h answer.Head, notes ...string) Form {
 func (t *Table) benchJSON() *benchJSON {
 	j := &benchJSON{
 		Elapsed: dyno.Number(t.Elapsed.Seconds()), Error: dyno.Number(t.Error), Precision: dyno.Number(t.Precision),
-		Comparisons: t.Comparisons, FalseChance: dyno.Number(t.FalseChance), Benchmarks: []benchmarkJSON{},
+		Comparisons: t.Comparisons, FalseChance: dyno.Number(t.FalseChance), SameCode: t.SameCode, Benchmarks: []benchmarkJSON{},
 	}
 	for _, b := range t.Benchmarks {
 		x := benchmarkJSON{Benchmark: b, File: b.Source.File, Line: b.Source.Line}

@@ -42,9 +42,8 @@ func (run *benchRun) pairings(d *benchData, unit string) (ps []benchPairing) {
 	return ps
 }
 
-// settled reports whether more blocks would tell nothing more. A benchmark that was
-// settled at an earlier look stays so: it was to get no more blocks. A look is reached
-// when every comparison of sec/op has so many values; a block that failed has none.
+// settled reports whether more blocks would tell nothing more. A benchmark that was settled at an earlier look stays so: it was to get no
+// more blocks. A look is reached when every comparison of sec/op has so many values; a block that failed has none.
 func (run *benchRun) settled(d *benchData, units []Row) bool {
 	times := run.pairings(d, "sec/op")
 	if len(times) == 0 {
@@ -79,11 +78,9 @@ func (run *benchRun) settled(d *benchData, units []Row) bool {
 	return false
 }
 
-// enough reports whether a comparison needs no more than its first so many blocks: it has
-// a verdict, or its interval is narrow and holds 1. A narrow interval beside 1 is not
-// enough: simulated, a true change of 3 % was left unclear in one run of seven (stats,
-// rankRules). A unit beside sec/op may also be missing, never differ, or differ too
-// rarely to have a size: allocs/op between 0 and 1 is now 0 and now 1.
+// enough reports whether a comparison needs no more than its first so many blocks: it has a verdict, or its interval is narrow and holds 1.
+// A narrow interval beside 1 is not enough: simulated, a true change of 3 % was left unclear in one run of seven (stats, rankRules). A unit
+// beside sec/op may also be missing, never differ, or differ too rarely to have a size: allocs/op between 0 and 1 is now 0 and now 1.
 func (run *benchRun) enough(p benchPairing, blocks int, beside bool) bool {
 	values := p.values[:min(blocks, len(p.values))]
 	if p.alone {

@@ -17,7 +17,8 @@ import (
 type Bench struct {
 	Line
 	most    time.Duration
-	blocks  int  // of --blocks; 0 if not given
+	before  int  // blocks of a run that is resumed
+	blocks  int  // of --blocks and --more; 0 if not given
 	least   int  // that are wanted: those that were asked for, or the fewest that can tell a change
 	beyond  bool // they are run after the time, too
 	began   time.Time
@@ -32,8 +33,12 @@ type Bench struct {
 func NewBench(w io.Writer, b *dyno.Bench) *Bench {
 	now, all := time.Now(), b.Resolved()
 	p := &Bench{
-		most: time.Duration(all.Duration), blocks: b.Blocks, least: cmp.Or(b.Blocks, compare.FewestBenchBlocks()), beyond: b.Duration == 0,
+		most: time.Duration(all.Duration), blocks: b.Planned(), least: cmp.Or(b.Planned(), compare.FewestBenchBlocks()), beyond: b.Duration == 0,
 		began: now, entered: now,
+	}
+	if n := len(b.Resumed); n > 0 {
+		p.before = b.Resumed[n-1].After
+		p.least = max(1, p.least-p.before)
 	}
 	p.Open(w, 0, p.line)
 	return p
@@ -62,13 +67,13 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 	}
 	switch {
 	case s.Phase == "profile": // whose blocks are others
-	case s.Block == 1 && last.Block == 0:
+	case s.Block == p.before+1 && last.Block == 0:
 		p.foretell(s.Benchmarks, now)
-	case s.Block == 2 && p.second.IsZero():
+	case s.Block == p.before+2 && p.second.IsZero():
 		p.second = now
-	case s.Block == 2 && s.Phase == "block" && s.Done == 0:
+	case s.Block == p.before+2 && s.Phase == "block" && s.Done == 0:
 		p.warn(s.Expected)
-	case s.Block == 3 && last.Block == 2:
+	case s.Block == p.before+3 && last.Block == p.before+2:
 		p.warn(now.Sub(p.second))
 	}
 }
@@ -78,7 +83,7 @@ const manyBenchmarks = 20
 
 // foretell says when a suite has its first answers. The time is divided so, whatever there is to do.
 func (p *Bench) foretell(benchmarks int, now time.Time) {
-	if p.blocks > 0 || benchmarks < manyBenchmarks {
+	if p.blocks > 0 || p.before > 0 || benchmarks < manyBenchmarks {
 		return
 	}
 	before := now.Sub(p.began)
@@ -112,10 +117,10 @@ func (p *Bench) warn(each time.Duration) {
 
 // end is when the wanted blocks may end, from the beginning; 0 if it is not known.
 func (p *Bench) end(now time.Time) time.Duration {
-	if p.step.Block < 3 {
+	if p.step.Block < p.before+3 {
 		return 0
 	}
-	each := now.Sub(p.second) / time.Duration(p.step.Block-2)
+	each := now.Sub(p.second) / time.Duration(p.step.Block-p.before-2)
 	return p.second.Sub(p.began) + each*time.Duration(p.least-1)
 }
 
@@ -169,8 +174,8 @@ func (p *Bench) line(now time.Time) string {
 	}
 	switch end := p.end(p.entered); {
 	case s.Phase == "profile": // which comes after the time that was given
-	case p.beyond && s.Block <= p.least && end > p.most:
-		parts = append(parts, fmt.Sprintf("about %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.least))
+	case p.beyond && s.Block-p.before <= p.least && end > p.most:
+		parts = append(parts, fmt.Sprintf("about %v to block %d", max(end-now.Sub(p.began), 0).Round(time.Second), p.before+p.least))
 	default:
 		parts = append(parts, fmt.Sprintf("at most %v left", max(p.most-now.Sub(p.began), 0).Round(time.Second)))
 	}

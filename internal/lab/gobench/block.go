@@ -23,7 +23,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 	began := time.Now()
 	w.families()
 	var expected time.Duration
-	for block := 1; w.e.Bench.Blocks == 0 || block <= w.e.Bench.Blocks; block++ {
+	for block := w.first; w.most == 0 || block <= w.most; block++ {
 		open := w.open()
 		if len(open) == 0 || w.late(block) {
 			break
@@ -42,7 +42,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		}
 		expected = b.linked
 		for _, p := range open {
-			pace := paceOf(p.in, time.Duration(w.e.Bench.Sample), false)
+			pace := paceOf(p.in, time.Duration(w.e.Bench.Sample), longestSec, false)
 			expected += pace.least()
 		}
 		if block == 1 {
@@ -57,15 +57,10 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if err := w.sinkBlock(block, start, open, b.found, sink); err != nil {
 			return err
 		}
-		if w.Open != nil && w.e.Bench.Blocks == 0 {
-			needed := w.Open(block)
-			for _, p := range w.pairings {
-				p.over = p.over || !needed(p.pkg, p.name)
-			}
-		}
+		w.close(block)
 	}
 	if finished == 0 {
-		least := cmp.Or(w.e.Bench.Blocks, w.Least, 1)
+		least := cmp.Or(w.most, w.Least, 1)
 		needed := time.Duration(w.e.Bench.Duration) - w.end.Sub(began) + time.Duration(least)*expected
 		return fmt.Errorf("run benchmarks: builds and the survey took all of the %v (consider: about %v, enough for %d blocks, or fewer benchmarks with --bench)", w.e.Bench.Duration, max(needed.Round(time.Second), time.Second), least)
 	}
@@ -252,7 +247,7 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 		if failed, err = b.survey(ctx, p, team); err != nil {
 			return nil, failed, err
 		}
-		if last := b.block == b.e.Bench.Blocks; p.pace.least() > firstMost*b.room(p) && len(b.open) > 1 && !last {
+		if last := b.block == b.most; b.likely(p) > b.tooMuch(p) && len(b.open) > 1 && !last {
 			return nil, 0, nil // it is heavy, and not known as that
 		}
 	}
@@ -276,7 +271,11 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 	if samples, failed, err = b.pairs(ctx, p, team, pairs); err != nil {
 		return samples, failed, err
 	}
-	p.discount(time.Since(began) / time.Duration(len(samples[0])))
+	pair := time.Since(began) / time.Duration(len(samples[0]))
+	if p.blocks == 0 {
+		b.ratios = append(b.ratios, min(1, pair.Seconds()/p.pace.each.Seconds()))
+	}
+	p.discount(pair)
 	if !p.pace.alone {
 		for _, i := range b.rng.Perm(len(team)) {
 			v := team[i]
@@ -289,35 +288,45 @@ func (b *blockRun) bench(ctx context.Context, p *pairing, team []*surveyor) (sam
 	return samples, 0, nil
 }
 
-// learn takes the speed of turns for that of the survey, where they have as many iterations or more.
+// learn takes the speed of turns for that of the survey, where they have as many iterations or more, or where something else must have run
+// in the survey.
 func (p *pairing) learn(samples [][]dyno.Values) {
 	for i, l := range p.in {
-		if l.N > p.n {
-			continue
-		}
 		var secs []float64
 		for _, v := range samples[i] {
 			if sec, ok := v.Get("sec/op"); ok {
 				secs = append(secs, sec)
 			}
 		}
-		if len(secs) > 0 {
+		if len(secs) == 0 {
+			continue
+		}
+		if sec := middle(secs); l.N <= p.n || 2*sec < l.sec() {
 			l.Collections *= float64(p.n) / float64(l.N)
-			l.N, l.Sec, p.stale = p.n, middle(secs), true
+			l.N, l.Sec, p.stale = p.n, sec, true
 		}
 	}
 }
 
-// discount lowers what is taken for the set-up of each call, where pairs are quicker: it was done once in a process.
+// discount lowers what is taken for the set-up of each call, where pairs are quicker: it was done once in a process, or something else ran
+// in the survey.
 func (p *pairing) discount(pair time.Duration) {
-	if 2*pair >= p.pace.each {
+	over := (p.pace.each - pair).Seconds()
+	if over < overFrac*p.pace.each.Seconds() {
 		return
 	}
+	samples := 2.0 // of each setting in a pair
+	if p.pace.alone {
+		samples = 1
+	}
 	for _, l := range p.in {
-		l.Outside *= float64(pair) / float64(p.pace.each)
+		l.Outside = max(0, l.Outside-over/samples/float64(len(p.in))/l.calls(p.n))
 	}
 	p.stale = true
 }
+
+// overFrac is what a pair may take less than it should before the set-up is doubted.
+const overFrac = 0.2
 
 // endlessCount is a -test.count that is never reached.
 const endlessCount = 1000000000
@@ -343,7 +352,7 @@ func (b *blockRun) survey(ctx context.Context, p *pairing, team []*surveyor) (fa
 		}
 	}
 	p.surveyed = true
-	p.repace(b.e)
+	b.repace(p)
 	return 0, nil
 }
 

@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,15 +64,15 @@ func (w *Run) families() {
 			for _, l := range p.in {
 				l.sharers = len(ps)
 			}
-			p.repace(w.e)
+			w.repace(p)
 			p.surveyed = true
 		}
 	}
 }
 
 // repace finds the pace by what is known now.
-func (p *pairing) repace(e *dyno.Experiment) {
-	p.pace, p.stale = paceOf(p.in, time.Duration(e.Bench.Sample), turnsRuntime(e)), false
+func (w *Run) repace(p *pairing) {
+	p.pace, p.stale = paceOf(p.in, time.Duration(w.e.Bench.Sample), cmp.Or(w.longest, longestSec), turnsRuntime(w.e)), false
 }
 
 // leave takes a benchmark out of its family: from the next block on it runs by itself.

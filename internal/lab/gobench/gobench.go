@@ -33,6 +33,8 @@ type Bencher struct {
 	// Source returns what the source of a benchmark says, by its Printed name, as far as it is
 	// known even with an error.
 	Source func(ctx context.Context, p *subject.TestPackage) (func(printed string) dyno.BenchSource, error)
+	// SameCode returns the benchmark functions of packages that settings of different revisions have, by import path. It may be nil.
+	SameCode func(ctx context.Context, settings [][]*subject.TestPackage) (map[string]Functions, error)
 	// Needs starts what the tests of a setting need, for the whole run, and returns their environment. It may be nil.
 	Needs func(ctx context.Context, t *dyno.Trial) (env map[string]string, warnings dyno.Warnings, err error)
 	Lost  func() error      // says which of them has ended by itself, and its last lines; nil if none has
@@ -44,6 +46,10 @@ type Bencher struct {
 	// Least is the fewest blocks that can tell a change. A run divides its time by them, and without
 	// Bench.Duration and a number of blocks has them however long they take.
 	Least int
+	// Before are the results of a run that is resumed; it has some.
+	Before []*dyno.Result
+	// Sum says what the tests of a setting are compiled to. It may be nil.
+	Sum   func(ctx context.Context, tests []*subject.TestPackage) (string, error)
 	Dir   func(n int) (string, error) // makes the directory for the files of trial n, for Profile
 	Watch func(Step)                  // told of each step; it may be nil
 }
@@ -77,7 +83,7 @@ type Turns interface {
 
 // A Step is how far a run has come, for Bencher.Watch.
 type Step struct {
-	Phase      string // "build", "needs", "survey", "link", "block" or "profile"
+	Phase      string // "build", "compare code", "needs", "survey", "link", "block" or "profile"
 	Block      int    // from 1; 0 before the blocks
 	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
 	Done       int    // of them
@@ -91,17 +97,22 @@ type Step struct {
 // A Run is one run of benchmarks. Bencher.Run makes it; Profile takes profiles of what changed.
 type Run struct {
 	*Bencher
-	e        *dyno.Experiment // resolved
-	cpus     []int            // that processes are pinned to
-	sides    []*side          // of each setting, the baseline first
-	pairings []*pairing       // in the order of the survey
-	trials   int              // that have a number
-	died     error            // how the first test binary ended that is not known to have shown all its benchmarks
-	told     dyno.Warnings    // of builds and needs
-	end      time.Time        // of Bench.Duration
-	least    int              // blocks that are run after it, too
-	whole    bool             // all benchmarks are in every block
-	credit   time.Duration    // that what takes long has left of its part of the time
+	e        *dyno.Experiment    // resolved
+	cpus     []int               // that processes are pinned to
+	sides    []*side             // of each setting, the baseline first
+	pairings []*pairing          // in the order of the survey
+	trials   int                 // that have a number
+	died     error               // how the first test binary ended that is not known to have shown all its benchmarks
+	told     dyno.Warnings       // of builds and needs
+	same     map[string][]string // benchmark functions that are the same code in all settings, by import path, without "Benchmark"
+	end      time.Time           // of Bench.Duration
+	least    int                 // blocks that are run after it, too
+	most     int                 // blocks of the run; 0 if there is no number
+	first    int                 // block that is run now
+	ratios   []float64           // of benchmarks that took turns: what a pair took the first time, of what its survey says; at most 1
+	longest  float64             // seconds of a sample, at most; 0 if there is time for longestSec
+	whole    bool                // all benchmarks are in every block
+	credit   time.Duration       // that what takes long has left of its part of the time
 }
 
 // A side is one setting.
@@ -113,7 +124,8 @@ type side struct {
 	leaves   []*benchmark // benchmarks that have results of their own
 	names    []string     // of those, and of others that have not the level of dyno.BenchFactor
 	warnings dyno.Warnings
-	died     error // how the first test binary ended that is not known to have shown all its benchmarks
+	sum      string // what the tests are compiled to, if that is known
+	died     error  // how the first test binary ended that is not known to have shown all its benchmarks
 }
 
 type benchmark struct {
@@ -143,7 +155,7 @@ type pairing struct {
 // Run builds, surveys and measures, and gives each finished result to sink: one ForSurvey of each
 // setting, then one of each setting for every block. The returned Run can take profiles.
 //
-// It ends when no benchmark is open, after Bench.Blocks, or when Bench.Duration is over, but not before
+// It ends when no benchmark is open, after Bench.Planned blocks, or when Bench.Duration is over, but not before
 // Least blocks where that is its default. A block that is cut off keeps the benchmarks done in all
 // settings. If ctx ends, Run returns its cause and loses the current block. A benchmark that fails is
 // left out of later blocks. A *dyno.PlanError says that the plan means no benchmark.
@@ -152,15 +164,24 @@ func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.R
 	if err := w.build(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.sums(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.leaveOut(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.needed(ctx); err != nil {
 		return nil, err
 	}
 	if err := w.discover(ctx); err != nil {
 		return nil, err
 	}
+	if w.resume(); len(w.Before) > 0 && len(w.open()) == 0 {
+		return w, nil
+	}
 	if len(w.open()) == 0 {
-		if err := w.sinkSurveys(sink); err != nil {
-			return nil, err
+		if err := w.sinkSurveys(sink); err != nil || len(w.pairings) == 0 {
+			return w, err
 		}
 		return nil, w.noneRuns()
 	}
@@ -169,9 +190,12 @@ func (b *Bencher) Run(ctx context.Context, e *dyno.Experiment, sink func(*dyno.R
 
 // sinkSurveys hands over the result ForSurvey of each setting.
 func (w *Run) sinkSurveys(sink func(*dyno.Result) error) error {
-	for _, s := range w.sides {
+	for i, s := range w.sides {
 		r := w.result(s, 0, dyno.ForSurvey, time.Now())
-		r.Warnings = s.warnings
+		if i == 0 {
+			r.SameCode = w.same
+		}
+		r.Warnings, r.Sum = s.warnings, s.sum
 		for _, l := range s.leaves {
 			if l.told == nil {
 				l.told = &l.Survey
@@ -187,10 +211,11 @@ func (w *Run) sinkSurveys(sink func(*dyno.Result) error) error {
 
 func (b *Bencher) begin(e *dyno.Experiment) *Run {
 	all := e.Resolved()
-	w := &Run{Bencher: b, e: &all, end: time.Now().Add(time.Duration(all.Bench.Duration))}
+	w := &Run{Bencher: b, e: &all, first: 1, most: all.Bench.Planned(), end: time.Now().Add(time.Duration(all.Bench.Duration))}
 	if e.Bench.Duration == 0 {
-		w.least = cmp.Or(all.Bench.Blocks, b.Least)
+		w.least = cmp.Or(w.most, b.Least)
 	}
+	w.before()
 	for _, s := range all.Levels() {
 		w.sides = append(w.sides, &side{trial: all.Trial(s)})
 	}
@@ -247,10 +272,16 @@ func (w *Run) result(s *side, block int, purpose string, start time.Time) *dyno.
 	w.trials++
 	r := &dyno.Result{Trial: s.trial, Start: start, Elapsed: time.Since(start)}
 	r.Trial.N, r.Trial.Block, r.Trial.For = w.trials, block, purpose
-	if len(s.packages) > 0 {
-		r.Subject = strings.TrimSpace(s.packages[0].Go + " " + s.packages[0].Rev)
-	}
+	r.Subject = s.built()
 	return r
+}
+
+// built is the toolchain and the revision of the tests.
+func (s *side) built() string {
+	if len(s.packages) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(s.packages[0].Go + " " + s.packages[0].Rev)
 }
 
 func (w *Run) options(s *side, p *subject.TestPackage, args ...string) Options {
@@ -350,7 +381,7 @@ func (w *Run) pair() error {
 			paired[l] = true
 		}
 	}
-	if len(w.pairings) == 0 {
+	if len(w.pairings) == 0 && len(w.same) == 0 {
 		return w.noPair()
 	}
 	for _, s := range w.sides {

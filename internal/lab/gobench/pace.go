@@ -37,11 +37,14 @@ const (
 	turnSec                    = 0.0005 // of a turn beside its samples
 	// If there is no time for all, those that are quick have lightShare of it. What takes heavyTimes the mean is not. A first block passes over
 	// what takes firstMost times the mean.
-	lightShare, heavyTimes, firstMost = 0.7, 4, 4
-	keptFrac                          = 0.5 // of the time is for what the fewest blocks leave open
-	blocksAhead                       = 4   // a block takes no more than so many would
+	lightShare, heavyTimes, firstMost, fewMost = 0.7, 4, 4, 2
+	keptFrac                                   = 0.5 // of the time is for what the fewest blocks leave open
+	blocksAhead                                = 4   // a block takes no more than so many would
 	// A run whose duration was not asked for may take beyond times as long, if then all benchmarks get the blocks that can tell a change.
 	beyond = 1.5
+	// In so many blocks a benchmark has an interval of signed ranks (stats.RankBlocks), and in so many any (stats.FewBlocks). All have them
+	// before one has more, if there is time.
+	fewBlocks, leastBlocks = 6, 3
 	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
 	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).
 	leastHeap  = 256 << 10
@@ -74,15 +77,14 @@ func (p *pace) pairsIn(d time.Duration) int {
 func mirrored(pairs int) int { return pairs &^ 1 }
 
 // paceOf derives the pace of a benchmark from its surveys in each setting. sample is the length
-// that the user wants; 0 leaves it to dyno. runtime is as for forCollections.
-func paceOf(in []*benchmark, sample time.Duration, runtime bool) pace {
+// that the user wants; 0 leaves it to dyno, and then longest seconds are the most. runtime is as for forCollections.
+func paceOf(in []*benchmark, sample time.Duration, longest float64, runtime bool) pace {
 	var logs, n float64
 	for _, l := range in {
 		logs += math.Log(l.sec())
 	}
 	// Of very different settings none should take all the time and none too little.
 	typical := math.Exp(logs / float64(len(in)))
-	longest := longestSec
 	if sample > 0 {
 		n = sample.Seconds() / typical
 		longest = max(longest, sample.Seconds())

@@ -61,16 +61,16 @@ func TestPaceOf(t *testing.T) {
 		{"set-up of 5 ms, timed", []*benchmark{timed(1e-4, 0.005)}, 0, 100, 6, false, false},
 		{"99 % is not timed", []*benchmark{setsUp(1e-6, 0, 99e-6)}, 0, 200, 6, false, false},
 	} {
-		p := paceOf(c.in, c.sample, c.runtime)
+		p := paceOf(c.in, c.sample, longestSec, c.runtime)
 		if p.n != c.n || p.pairs != c.pairs || p.alone != c.alone {
 			t.Errorf("%s: %d iterations, %d pairs, alone %v; want %d, %d, %v", c.name, p.n, p.pairs, p.alone, c.n, c.pairs, c.alone)
 		}
 	}
 	// 36 turns of 2 samples in 2 settings, and a first sample of each, all of 1 ms; and half a millisecond for each turn.
-	if p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false); p.launch != 182*time.Millisecond || p.least() != 12*time.Millisecond {
+	if p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, longestSec, false); p.launch != 182*time.Millisecond || p.least() != 12*time.Millisecond {
 		t.Errorf("a launch takes %v, and at least %v", p.launch, p.least())
 	}
-	p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, false)
+	p := paceOf([]*benchmark{leaf(1e-3), leaf(1e-3)}, 0, longestSec, false)
 	for d, want := range map[time.Duration]int{0: 2, 27 * time.Millisecond: 4, time.Hour: 36} {
 		if got := p.pairsIn(d); got != want {
 			t.Errorf("%d pairs in %v, want %d", got, d, want)
@@ -117,9 +117,9 @@ func TestSurvey(t *testing.T) {
 		{name: "Plain", n: 100000, sec: 1e-6, fewSec: 1e-6},
 		{name: "Once", n: 100000, sec: 1.5e-6, fewSec: 5e-6},
 		{name: "OnceSlow", n: 400000, sec: 1.5e-6, fewSec: 5e-6},
-		{name: "SetUp", n: 5362, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
-		{name: "SetUpLoop", n: 5362, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
-		{name: "Stops", n: 35000, sec: 1e-6, fewSec: 1e-6},
+		{name: "SetUp", n: 7500, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
+		{name: "SetUpLoop", n: 7500, sec: 1e-5, fewSec: 1e-5, outside: 0.01},
+		{name: "Stops", n: 50000, sec: 1e-6, fewSec: 1e-6},
 		{name: "Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
 		{name: "Sub/Allocs", n: 1000, sec: 1e-4, fewSec: 1e-4, cycles: 250, frac: 2.5},
 		{name: "Sub/Plain", n: 1000, sec: 1e-4, fewSec: 1e-4},

@@ -33,22 +33,23 @@ func (b *blockRun) runHeavy(ctx context.Context) error {
 func (b *blockRun) divide() {
 	left := max(0, time.Until(b.end))
 	b.time = left / blocksAhead
-	if more := cmp.Or(b.e.Bench.Blocks, b.Least) - b.block + 1; more > blocksAhead || b.e.Bench.Blocks > 0 {
+	if more := cmp.Or(b.most, b.Least) - b.block + 1; more > blocksAhead || b.most > 0 {
 		b.time = max(left-time.Duration(keptFrac*float64(b.e.Bench.Duration)), left/2) / time.Duration(more)
 	}
 	for _, p := range b.open {
 		if p.stale {
-			p.repace(b.e)
+			b.repace(p)
 		}
 	}
 	// However long linking takes, measuring is worth it.
 	b.light = min(max(b.time-b.linked, time.Duration(worthLinking*float64(b.linked))), left)
 	all := units(b.open)
 	sum := unit(b.open).least()
-	if rest := time.Duration(b.least - b.block + 1); b.block == 2 && rest > 0 {
+	if rest := time.Duration(b.least - b.block + 1); b.block == b.first+1 && rest > 0 {
 		b.whole = (rest * (sum + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
 	}
-	if b.whole {
+	if b.whole || b.fits(b.Least, left) || b.fits(fewBlocks, left) || b.shorten(left) || b.fits(leastBlocks, left) {
+		sum = unit(b.open).least()
 		b.light = max(b.light, sum)
 	}
 	if sum <= b.light {
@@ -73,6 +74,48 @@ func (b *blockRun) divide() {
 	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !slices.Contains(light, p) })
 }
 
+// fits reports whether there is time for all benchmarks in so many blocks.
+func (b *blockRun) fits(blocks int, left time.Duration) bool {
+	rest := time.Duration(blocks - b.block + 1)
+	var all time.Duration
+	for _, p := range b.open {
+		all += b.likely(p)
+	}
+	return rest > 0 && rest*(all+b.linked) <= left
+}
+
+// likely is what the shortest launch of a benchmark takes. Surveys of some milliseconds make too much of it, by as much as they did where
+// turns told more.
+func (w *Run) likely(p *pairing) time.Duration {
+	if p.blocks > 0 || len(w.ratios) == 0 {
+		return p.pace.least()
+	}
+	return time.Duration(float64(p.pace.least()) * middle(w.ratios))
+}
+
+// shorten makes samples shorter in all blocks, without what they would be long for, if then all benchmarks have a few blocks. It is asked
+// when the speed of all is known.
+func (b *blockRun) shorten(left time.Duration) bool {
+	if b.block != b.first+1 || b.e.Bench.Sample > 0 {
+		return false
+	}
+	rest := time.Duration(max(1, fewBlocks-b.block+1))
+	fair := (left/rest - b.linked) / time.Duration(len(b.open)) // of a benchmark in a block
+	samples := 1 + 2*fewestPairs                                // of a setting in the shortest launch
+	b.longest = max(sampleSec, fair.Seconds()/float64(samples*len(b.sides)))
+	repaceAll := func() {
+		for _, p := range b.open {
+			b.repace(p)
+		}
+	}
+	if repaceAll(); b.fits(fewBlocks, left) {
+		return true
+	}
+	b.longest = 0
+	repaceAll()
+	return false
+}
+
 // launches is how often a package is launched in a block, so that a block is worth the time of its link.
 func (b *blockRun) launches() int {
 	each := max(measuring(b.open), 1)
@@ -89,15 +132,22 @@ func measuring(open []*pairing) (d time.Duration) {
 
 // expected is how long the block may take; 0 if that is not known, as before the survey.
 func (b *blockRun) expected() time.Duration {
-	if b.block == 1 {
+	if b.block == b.first {
 		return 0
 	}
 	return b.linked + min(time.Duration(b.launches())*measuring(b.open), b.light)
 }
 
+// tooMuch is what a benchmark may not take in the first block, where nothing is known of the others: firstMost times its room, and of what a few blocks
+// with all benchmarks have room for fewMost times its share.
+func (b *blockRun) tooMuch(p *pairing) time.Duration {
+	each := (max(0, time.Until(b.end))/fewBlocks - b.linked) / time.Duration(len(b.open))
+	return max(firstMost*b.room(p), fewMost*each)
+}
+
 // room is the time that a benchmark may take in a launch.
 func (b *blockRun) room(p *pairing) time.Duration {
-	if b.block == 1 { // when nothing is known of the others
+	if b.block == b.first { // when nothing is known of the others
 		return b.light / time.Duration(len(b.open))
 	}
 	return time.Duration(float64(p.pace.launch) * min(1, float64(b.light)/float64(max(measuring(b.open), 1))))

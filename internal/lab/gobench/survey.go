@@ -144,7 +144,7 @@ func (t *teller) once(ctx context.Context, args ...string) (*output, error) {
 // discover runs every matching benchmark once, and again without those that ended the process.
 func (t *teller) discover(ctx context.Context) error {
 	level := levelOf(t.s.trial.Setting)
-	var skip []string
+	skip := slices.Clone(t.w.same[t.p.ImportPath])
 	for deaths := 1; ; deaths++ {
 		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
 		if len(skip) > 0 {
@@ -245,9 +245,7 @@ func (v *surveyor) survey(ctx context.Context) error {
 		if len(rs) > 1 {
 			gap := ramp.at.Sub(rs[0].at)
 			l.Outside = max(0, gap.Seconds()-float64(ramp.N)*l.Sec)
-			if ramp.N > 1 {
-				l.Outside /= 2 // testing called it more often than that, if it was too quick
-			}
+			l.Outside /= rampCalls(ramp.N)
 		}
 	}
 	wall := l.Sec + l.Outside/float64(l.N) // of an iteration, and more if much is done once
@@ -279,6 +277,10 @@ func (v *surveyor) survey(ctx context.Context) error {
 	l.told = &told
 	return nil
 }
+
+// rampCalls is how often testing calls a benchmark to find out n iterations: with 1, and then a hundred times as many at most
+// (predictN in testing/benchmark.go).
+func rampCalls(n int64) float64 { return 1 + math.Ceil(math.Log(float64(n))/math.Log(100)) }
 
 // longSample takes the long sample, of n iterations. It doubles them or more until half of the time is
 // theirs, and not that of what is done once. It returns what its process did, and the seconds that were not timed.

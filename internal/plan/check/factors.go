@@ -52,6 +52,9 @@ func checkMany(e *dyno.Experiment) *dyno.PlanError {
 	}
 	more := 0.0
 	for _, m := range e.More {
+		if m.Blocks < 1 {
+			return dyno.PlanErrorf("%d blocks more are none (want at least 1)", m.Blocks).Of("more")
+		}
 		more += float64(m.Blocks)
 	}
 	if e.WhySlow {

@@ -28,41 +28,19 @@ func (v *View) Found() (out []words.Said) {
 	case v.Kind == compare.OfService:
 		return words.Found(v.Table)
 	case len(v.Benchmarks) == 0:
-		return []words.Said{{Rest: "No benchmark was found, so there is nothing to report."}}
+		return []words.Said{{Rest: cmp.Or(words.SameCode(v.Table), "No benchmark was found, so there is nothing to report.")}}
 	case len(v.Settings) < 2:
 		return []words.Said{{Rest: v.alone()}}
 	}
 	for _, i := range v.Others() {
 		out = append(out, words.Said{Name: v.Labels[i], Rest: " against " + v.Labels[0] + ": " + v.verdictOn(i)})
 	}
-	if few := v.tooFew(); few != "" {
-		out = append(out, words.Said{Rest: few})
+	for _, text := range []string{words.SameCode(v.Table), words.TooFew(v.Table)} {
+		if text != "" {
+			out = append(out, words.Said{Rest: text})
+		}
 	}
 	return out
-}
-
-// tooFew says which benchmarks have not the blocks without which no change can be told,
-// however great it is: n blocks that agree have the p-value 2^(1-n), as often as there
-// are looks. It is "" if all have them, but for those that fail.
-func (v *View) tooFew() string {
-	least := 1
-	for looks := float64(max(1, len(v.Looks))); looks*math.Ldexp(2, -least) > v.Error && least < 64; {
-		least++
-	}
-	few, all, most := v.Fewer(least)
-	cure := "a longer --duration"
-	if v.Looks == nil {
-		cure = fmt.Sprintf("--blocks %d or more, with a --duration long enough for them", least)
-	}
-	switch {
-	case most == 0 || most >= least && few == 0:
-		return ""
-	case most >= least:
-		return fmt.Sprintf("Of %s %d had no time for the %d blocks that an error of %s per comparison takes, so they cannot show any change (consider: %s, or fewer benchmarks with --bench).",
-			layout.Count(all, "benchmark"), few, least, dyno.Fraction(v.Error), cure)
-	}
-	return fmt.Sprintf("%s cannot show any change, however great: an error of %s per comparison takes %d (consider: %s, or fewer benchmarks with --bench).",
-		layout.Count(most, "block"), dyno.Fraction(v.Error), least, cure)
 }
 
 // alone is the verdict of a single setting.

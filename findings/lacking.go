@@ -13,7 +13,7 @@ var ErrNothing = errors.New("no trial finished")
 // Nothing returns [ErrNothing], or a similar error for benchmarks, if no trial or block finished; else nil.
 func (f *Findings) Nothing() error {
 	switch {
-	case f.Plan.Bench != nil && f.Table.Blocks == 0:
+	case f.Plan.Bench != nil && f.Table.Blocks == 0 && len(f.Table.SameCode) == 0: // else nothing had to be run
 		return errors.New("no block finished")
 	case f.Plan.Bench == nil && f.Table.Trials == 0:
 		return ErrNothing

@@ -165,7 +165,6 @@ func revisions(t *testing.T) string {
 		}
 	}
 	write(filepath.Join(dir, "go.mod"), "module example.org/x\n\ngo 1.22\n")
-	write(filepath.Join(server, "main_test.go"), searchBenchmark)
 	size := ""
 	git := func(args ...string) {
 		t.Helper()
@@ -181,6 +180,7 @@ func revisions(t *testing.T) string {
 	git("init", "-q", "-b", "main")
 	for _, size = range []string{"4096", "262144"} {
 		write(filepath.Join(server, "main.go"), strings.Replace(searchService, "4096", size, 1))
+		write(filepath.Join(server, "main_test.go"), strings.Replace(searchBenchmark, "1000", fmt.Sprint(1000+len(size)), 1)) // or it would not be run
 		git("add", ".")
 		git("commit", "-q", "-m", size)
 		if size == "4096" {

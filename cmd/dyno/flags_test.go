@@ -164,7 +164,7 @@ func TestInitPlanIsComplete(t *testing.T) {
 		"package", "module", "binary", "url", "args", // arguments of the command
 		"container", "dir", "files", "settings", "requests_per_client", "expect", "setup", "loop", "teardown", "capture", "measure", "parallel", "sleep",
 	}
-	watched := []string{"pid", "process", "none", "more", "recording"} // what dyno watch is told on its command line, or --resume --more, or what dyno writes, and a run's plan lacks
+	watched := []string{"pid", "process", "none", "more", "resumed", "recording"} // what dyno watch is told on its command line, or --resume --more, or what dyno writes, and a run's plan lacks
 	for _, part := range []any{dyno.Experiment{}, dyno.Subject{}, dyno.Load{}, dyno.Client{}, dyno.Step{}, dyno.GRPC{}, dyno.Probes{}, dyno.Bench{}} {
 		typ, fs := reflect.TypeOf(part), fs
 		if typ.Name() == "Bench" {

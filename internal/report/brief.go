@@ -24,10 +24,11 @@ import (
 const Screen = screen.Lines
 
 const (
-	leastChanges = 13 // lines, with the verdict above
-	briefRows    = 20 // of a table
-	briefItems   = 3  // warnings, and failures
-	briefCauses  = 3  // of a setting
+	leastChanges  = 13 // lines, with the verdict above
+	briefRows     = 20 // of a table
+	briefPackages = 5  // of a suite, which has no rows for what is unclear
+	briefItems    = 3  // warnings, and failures
+	briefCauses   = 3  // of a setting
 )
 
 // brief writes the answer on one screen: what to ship, how each setting compares, the changes as
@@ -436,8 +437,18 @@ func (v view) briefBenchmarks(r *tables.Report) []passage {
 		}
 	}
 	for _, i := range v.Others() {
+		packages, suite := v.Packages(i)
 		if s, ok := v.Differences(i); ok {
-			out = append(out, passage{name: "changes of " + v.SettingName(i), rank: 4 + i, section: firstRows(s, briefRows)})
+			rows := briefRows
+			if suite {
+				rows = min(rows, v.CountChanged(i))
+			}
+			if rows > 0 {
+				out = append(out, passage{name: "changes of " + v.SettingName(i), rank: 4 + i, section: firstRows(s, rows)})
+			}
+		}
+		if suite {
+			out = append(out, passage{name: "packages of " + v.SettingName(i), rank: 4 + len(v.Settings) + i, section: firstRows(packages, briefPackages)})
 		}
 	}
 	pitfalls := v.PitfallLines(1)

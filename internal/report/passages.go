@@ -113,6 +113,9 @@ func (v view) benchParts(r *tables.Report, o layout.Options, comment bool) (out 
 		for n, i := range v.Others() {
 			s, _ := v.Differences(i)
 			out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
+			if s, ok := v.Packages(i); ok {
+				out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
+			}
 		}
 		how.lines = sentences(append(notes, v.Measured()...))
 	} else {
@@ -135,6 +138,11 @@ func (v view) benchSections(whole bool) (out []layout.Section, notes []string) {
 			out = append(out, s)
 		}
 		return out, nil
+	}
+	for _, i := range v.Others() {
+		if s, ok := v.Packages(i); ok && !whole {
+			out = append(out, s)
+		}
 	}
 	units, folded := v.Units(whole)
 	for _, u := range units {

@@ -82,6 +82,7 @@ type benchData struct {
 	benchKey
 	surveys []*dyno.Survey      // by setting; nil where the survey did not see it
 	blocks  [][]*dyno.Benchmark // that tried it, each by setting; nil where the setting has no result
+	numbers []int               // of the blocks
 }
 
 // TabulateBenchmarks makes the table of a run of benchmarks from its results so far. Trials that failed do not count; a benchmark that
@@ -280,7 +281,6 @@ func (run *benchRun) collect(rs []*dyno.Result) {
 			}
 		}
 	}
-	last := map[*benchData]int{} // the block that the last row is of
 	for _, r := range rs {
 		if r.Trial.For != "" || r.Err != "" {
 			continue
@@ -288,9 +288,8 @@ func (run *benchRun) collect(rs []*dyno.Result) {
 		for j := range r.Benchmarks {
 			b := &r.Benchmarks[j]
 			d := find(b.Package, b.Name)
-			if block, ok := last[d]; !ok || block != r.Trial.Block {
-				last[d] = r.Trial.Block
-				d.blocks = append(d.blocks, make([]*dyno.Benchmark, len(run.settings)))
+			if n := len(d.numbers); n == 0 || d.numbers[n-1] != r.Trial.Block {
+				d.blocks, d.numbers = append(d.blocks, make([]*dyno.Benchmark, len(run.settings))), append(d.numbers, r.Trial.Block)
 			}
 			d.blocks[len(d.blocks)-1][run.column(r)] = b
 		}

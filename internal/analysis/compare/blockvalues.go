@@ -8,40 +8,13 @@ import (
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/units"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
 // benchUnits are those of package testing that every benchmark has, in the order of
 // reports.
 var benchUnits = []string{"sec/op", "B/op", "allocs/op"}
-
-// benchWork is what a benchmark gets done: the more of it per second, the better.
-var benchWork = []string{
-	"B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "bytes", "bits", "op", "ops", "req", "reqs", "requests", "queries", "tx", "txs", "txns", "transactions",
-	"msg", "msgs", "messages", "rows", "records", "items", "elems", "elements", "keys", "docs", "documents", "lines", "tokens", "jobs", "tasks", "packets", "frames",
-}
-
-// benchBetter says which side of a unit is better, as dyno.Metric.Better. Times and sizes
-// are better low, work per second is better high. The others, such as errors/s, hits/op
-// and ratio, have no direction: 0 is safer than a wrong sign. benchstat, too, knows
-// only the units of package testing (benchfmt.UnitMetadataMap.GetBetter).
-func benchBetter(unit string) int {
-	if m, ok := dyno.MetricByName(unit); ok {
-		return m.Better
-	}
-	head, per, _ := strings.Cut(unit, "/")
-	if per == "s" || per == "sec" {
-		if slices.Contains(benchWork, head) {
-			return +1
-		}
-		return 0
-	}
-	switch head[strings.LastIndexByte(head, '-')+1:] {
-	case "sec", "ns", "us", "µs", "ms", "s", "B", "bytes", "allocs":
-		return -1
-	}
-	return 0
-}
 
 // benchmark fills in all but Settled, and puts the cells into the table.
 func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
@@ -68,7 +41,7 @@ func (run *benchRun) benchmark(t *Table, d *benchData) *Benchmark {
 		row.Pairs += pairsOf(block)
 	}
 	for _, unit := range d.units() {
-		u := Row{Metric: dyno.Metric{Name: unit, Better: benchBetter(unit)}, Key: row.Full() + " " + unit, Benchmark: row}
+		u := Row{Metric: dyno.Metric{Name: unit, Better: units.Better(unit)}, Key: row.Full() + " " + unit, Benchmark: row}
 		row.Units = append(row.Units, u)
 		run.cells(t, d, u)
 	}
@@ -133,6 +106,14 @@ func (run *benchRun) cells(t *Table, d *benchData, u Row) {
 		v := run.compare(values, logs, u.Better)
 		if logs && v.Comparison.N > 0 {
 			v.Diff = t.Settings[i].Values[u.Key].Center - t.Settings[0].Values[u.Key].Center
+		}
+		if u.Name == "sec/op" && logs {
+			v.ByBlock = map[int]float64{}
+			for n, block := range d.blocks {
+				if x := blockValue(block[0], block[i], u.Name, logs); !math.IsNaN(x) {
+					v.ByBlock[d.numbers[n]] = x
+				}
+			}
 		}
 		t.Settings[i].Versus[u.Key] = v
 	}

@@ -30,6 +30,7 @@ type Versus struct {
 
 	Comparison stats.Comparison // what thresholds are judged by: with P before it was adjusted, SD, and the number N of blocks
 	Gate       stats.Comparison // of a primary metric of a service, what a gate judges it by; else the zero value
+	ByBlock    map[int]float64  // of the time of a benchmark: the log ratio in each block that has one
 }
 
 // compare fills in values, and compares them. Metrics without a direction have values only.
@@ -84,7 +85,7 @@ func (t *Table) compare(good map[int][]*dyno.Result) {
 			rule.Alpha = PrimaryAlpha
 		}
 		t.Settings[c.setting].Versus[c.metric.Name] = Versus{
-			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison, c.gate,
+			c.Ratio, c.Lo, c.Hi, c.Adjusted, c.Diff, c.Verdict(rule), c.More(rule), c.note, c.Comparison, c.gate, nil,
 		}
 	}
 }

@@ -67,8 +67,8 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 	}
 	switch {
 	case s.Phase == "profile": // whose blocks are others
-	case s.Block == p.before+1 && last.Block == 0:
-		p.foretell(s.Benchmarks, now)
+	case s.Block == p.before+1 && s.Phase == "block" && s.Done == 0:
+		p.foretell(s, now)
 	case s.Block == p.before+2 && p.second.IsZero():
 		p.second = now
 	case s.Block == p.before+2 && s.Phase == "block" && s.Done == 0:
@@ -81,14 +81,15 @@ func (p *Bench) sees(s gobench.Step, now time.Time) {
 // manyBenchmarks are worth a word before they are measured.
 const manyBenchmarks = 20
 
-// foretell says when a suite has its first answers. The time is divided so, whatever there is to do.
-func (p *Bench) foretell(benchmarks int, now time.Time) {
-	if p.blocks > 0 || p.before > 0 || benchmarks < manyBenchmarks {
+// foretell says when a suite has its first answers: after half of the time that is left, or later if blocks take longer.
+func (p *Bench) foretell(s gobench.Step, now time.Time) {
+	if p.blocks > 0 || p.before > 0 || s.Benchmarks < manyBenchmarks {
 		return
 	}
 	before := now.Sub(p.began)
-	first := before + max(0, p.most-before)*6/10
-	p.say(fmt.Sprintf("note: %d benchmarks: the first answers come after about %v (consider: --bench, for fewer)", benchmarks, first.Round(10*time.Second)))
+	left := max(0, p.most-before)
+	first := before + min(left, max(left/2, time.Duration(p.least)*s.Expected))
+	p.say(fmt.Sprintf("note: %d benchmarks: the first answers come after about %v (consider: --bench, for fewer)", s.Benchmarks, first.Round(10*time.Second)))
 }
 
 // misjudged is how many times as long as it was said before the second block the wanted ones may take

@@ -47,15 +47,19 @@ func TestBenchProgressSuite(t *testing.T) {
 	for _, c := range []struct {
 		bench      dyno.Bench
 		benchmarks int
+		each       time.Duration
 		note       string
 	}{
-		{dyno.Bench{}, 116, "note: 116 benchmarks: the first answers come after about 3m10s (consider: --bench, for fewer)\n"},
-		{dyno.Bench{Duration: dyno.Duration(time.Minute)}, 116, "after about 40s"},
-		{dyno.Bench{}, 5, ""}, {dyno.Bench{Blocks: 14}, 116, ""},
+		{dyno.Bench{}, 116, 8 * time.Second, "note: 116 benchmarks: the first answers come after about 2m40s (consider: --bench, for fewer)\n"},
+		{dyno.Bench{}, 116, 15 * time.Second, "after about 3m50s"},
+		{dyno.Bench{}, 116, time.Minute, "after about 5m0s"},
+		{dyno.Bench{Duration: dyno.Duration(time.Minute)}, 116, time.Second, "after about 40s"},
+		{dyno.Bench{}, 5, time.Second, ""}, {dyno.Bench{Blocks: 14}, 116, time.Second, ""},
 	} {
 		var out strings.Builder
 		p := NewBench(&out, &c.bench)
-		p.sees(gobench.Step{Phase: "link", Block: 1, Benchmarks: c.benchmarks}, p.began.Add(20*time.Second))
+		p.sees(gobench.Step{Phase: "link", Block: 1, Benchmarks: c.benchmarks}, p.began.Add(19*time.Second))
+		p.sees(gobench.Step{Phase: "block", Block: 1, Benchmarks: c.benchmarks, Expected: c.each}, p.began.Add(20*time.Second))
 		if !strings.Contains(out.String(), c.note) || strings.Contains(out.String(), "note") != (c.note != "") {
 			t.Errorf("%+v: %s", c, out.String())
 		}

@@ -88,7 +88,7 @@ type Step struct {
 	Benchmarks int    // open in this block; in a survey, and of profiles, times the settings and repeats
 	Done       int    // of them
 
-	Expected time.Duration // that this block may take, with its links; 0 while it is not known
+	Expected time.Duration // that this block may take, with its links, or the least that those after the first do; 0 while it is not known
 
 	Last  string  // the last measured benchmark; "" before the first
 	Ratio float64 // its time in the second setting over that in the first, from one launch

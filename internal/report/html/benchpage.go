@@ -42,6 +42,7 @@ func (v *pageView) benchmarks(out *paper) {
 func (v *pageView) changeBlocks() (out []block) {
 	for _, i := range v.Others() {
 		out = append(out, v.show(v.Differences(i))...)
+		out = append(out, v.show(v.Packages(i))...)
 	}
 	units, folded := v.Units(true)
 	var first, rest []tables.UnitSection

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/benchstat"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
+	"github.com/dynolab/dyno/internal/analysis/suite"
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/words"
@@ -93,11 +94,13 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	j := struct {
 		compare.Form
 		Advice   *advice.Advice    `json:"advice,omitempty"`
+		Packages []suite.Form      `json:"packages,omitempty"`
 		Pitfalls []pitfallNote     `json:"pitfalls,omitzero"`
 		Why      []whyJSON         `json:"why,omitempty"`
 		Baseline *benchstat.Tables `json:"baseline,omitempty"`
 	}{Form: r.Table.Form(r.Head, r.LeftOut...), Advice: words.Advised(r.Table), Baseline: r.Against}
 	if r.Table.Kind == compare.OfBenchmarks {
+		j.Packages = suite.Forms(r.Table)
 		j.Pitfalls = append([]pitfallNote{}, r.View(0).PitfallNotes()...)
 	}
 	for _, y := range r.Whys {

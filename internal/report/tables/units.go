@@ -11,6 +11,7 @@ import (
 	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/plot"
+	"github.com/dynolab/dyno/internal/report/suites"
 )
 
 // The signs before the rows of a table, as in plots.
@@ -224,6 +225,11 @@ func (v *View) Differences(i int) (layout.Section, bool) {
 	return layout.Section{Title: "Changed or unclear" + v.compared(i), Grids: []layout.Grid{g}}, true
 }
 
+// Packages is what benchmarks come to in setting i, package by package.
+func (v *View) Packages(i int) (layout.Section, bool) {
+	return suites.Section(v.Table, i, "Packages"+v.compared(i))
+}
+
 // A difference is one comparison that is changed or unclear.
 type difference struct {
 	row  *compare.Benchmark
@@ -245,6 +251,16 @@ func (v *View) differing(i int) (out []difference) {
 		}
 	}
 	return out
+}
+
+// CountChanged is the number of rows that Differences begins with, which changed.
+func (v *View) CountChanged(i int) (n int) {
+	for _, d := range v.differing(i) {
+		if v.StandingOf(d.unit, i) == IsChanged {
+			n++
+		}
+	}
+	return n
 }
 
 // mostPlotted are rows of a plot; the tables have all.

@@ -143,8 +143,13 @@ for (const [kind, make] of Object.entries(kinds)) {
       await boxes.nth(1).waitFor();
       assert.equal(await w.page.locator(".flame iframe").first().getAttribute("sandbox"), "allow-scripts");
       const before = await frame.locator("#stack-chart").innerText();
-      await boxes.nth((await boxes.count()) - 1).click(); // one of the narrow ones
-      await until("a click shows the stacks that go through a function", async () => (await frame.locator("#stack-chart").innerText()) !== before);
+      // One of the narrow ones. What all stacks go through, as where a profile has few, shows nothing new.
+      let box = await boxes.count();
+      await until("a click shows the stacks that go through a function", async () => {
+        box = box > 1 ? box - 1 : (await boxes.count()) - 1;
+        await boxes.nth(box).click({ timeout: 5000 }).catch(() => {});
+        return (await frame.locator("#stack-chart").innerText()) !== before;
+      });
       await w.clean("in the flame graph");
       assert.deepEqual(w.requests, [url]);
       await w.close();

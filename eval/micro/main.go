@@ -36,7 +36,7 @@ type options struct {
 	noise  bool          // beside what has no change
 	keep   string        // directory for run directories; "" keeps none
 	suites string        // of modules
-	truth  time.Duration // of a long run of a suite; 0 means none
+	truth  time.Duration // of a long run of a suite; 0 means none, and 20 minutes of same
 }
 
 func main() {
@@ -45,7 +45,7 @@ func main() {
 	flag.DurationVar(&o.length, "d", 3*time.Minute, "most time of a run of dyno")
 	flag.IntVar(&o.blocks, "blocks", 0, "of a run of dyno; 0 leaves them to dyno")
 	flag.StringVar(&o.time, "benchtime", "1s", "of the usual protocol")
-	flag.StringVar(&o.only, "only", "", "one `part`: false, power or suites")
+	flag.StringVar(&o.only, "only", "", "one `part`: false, power, suites or same")
 	flag.StringVar(&o.in, "in", "CodeEncoder,CodeMarshal", "`benchmarks` that get slower in turn; with shorter ones the CPU hides a part of it")
 	flag.StringVar(&o.beside, "beside", "NumberIsValid", "`benchmarks` that run beside them")
 	flag.Float64Var(&o.slower, "slower", 0.03, "by this `share`")
@@ -82,8 +82,11 @@ func run(ctx context.Context, o options) error {
 	if err := module(l.module); err != nil {
 		return err
 	}
-	if o.only == "suites" {
+	switch o.only {
+	case "suites":
 		return l.allSuites(ctx, o.suites)
+	case "same":
+		return l.sameCode(ctx)
 	}
 	if o.only != "power" {
 		if err := l.falseAlarms(ctx); err != nil {

@@ -191,7 +191,7 @@ func (l *lab) bench(ctx context.Context, name string, args ...string) (*table, e
 	if l.keep != "" {
 		out = filepath.Join(l.keep, name)
 	}
-	args = append([]string{"bench", ".", "--out", out, "-d", l.length.String()}, args...)
+	args = append([]string{"bench", ".", "--all", "--out", out, "-d", l.length.String()}, args...) // also what did not change, to see that nothing is said of it
 	if l.blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(l.blocks))
 	}

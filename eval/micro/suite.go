@@ -55,6 +55,9 @@ func (s *suite) checkout() error {
 		return err
 	}
 	for _, version := range []string{s.old, s.new} {
+		if version == "" {
+			continue
+		}
 		out, err := exec.Command("go", "mod", "download", "-json", s.module+"@"+version).Output()
 		if err != nil {
 			return fmt.Errorf("download %s@%s: %w", s.module, version, err)

@@ -57,7 +57,11 @@ var OpenBench = func() (*BenchHands, error) {
 	}
 	h.Bencher.Sum = func(ctx context.Context, tests []*subject.TestPackage) (string, error) {
 		compiled, err := builder.Compiled(ctx, tests)
-		return samecode.Sum(compiled), err
+		sum := samecode.Sum(compiled)
+		if tree, terr := builder.Tree(ctx, tests[0]); terr == nil { // else it is in no repository
+			sum += tree.State()
+		}
+		return sum, err
 	}
 	h.Bencher.Least = compare.FewestBenchBlocks()
 	h.Run = func(ctx context.Context, e *dyno.Experiment, sink func(*dyno.Result) error) (BenchRun, error) {
@@ -88,8 +92,13 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		}
 		return err
 	}
+	begun := resumed == nil
 	sink := func(r *dyno.Result) error {
-		if err := open(); err != nil {
+		err := open()
+		if err == nil && !begun {
+			begun, err = true, resumed.SetEnded("") // and keeps the plan, which says that it was resumed
+		}
+		if err != nil {
 			return err
 		}
 		return dir.Add(r)
@@ -114,6 +123,8 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 	measured, err := hands.Run(ctx, e, sink)
 	if err == nil && dir == nil {
 		err = errors.New("no benchmark was measured")
+	} else if err == nil {
+		err = endBenchmarks(dir, table())
 	}
 	if err != nil || len(e.Profile) == 0 || len(e.Levels()) < 2 {
 		return dir, err

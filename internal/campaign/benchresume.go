@@ -3,7 +3,6 @@ package campaign
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -22,45 +21,39 @@ func (c *Campaign) ResumeBenchmarks(ctx context.Context, run *Run, dir *store.Di
 		return true, err
 	}
 	if run.Plan, err = dir.Reveal(c.Secrets); err == nil {
-		err = dir.WritePlan()
-	}
-	if err == nil {
 		_, err = c.Benchmarks(ctx, run, "", dir)
 	}
 	return true, err
 }
 
-// extendBenchmarks says in the plan that it is resumed.
+// extendBenchmarks says in the plan that it is resumed. The first result that is new keeps that.
 func extendBenchmarks(dir *store.Dir, more int) (left bool, err error) {
 	b := dir.Run.Plan.Bench
-	done, spent := 0, map[int]time.Duration{}
+	done := 0
 	for _, r := range dir.Brief() {
 		if r.Trial.For == "" {
 			done = max(done, r.Trial.Block)
-			spent[r.Trial.Block] = r.Elapsed
 		}
 	}
 	planned := b.Planned()
-	if more == 0 {
-		t := compare.TabulateBenchmarks(dir.Run.Plan, dir.Results())
-		open := slices.ContainsFunc(t.Benchmarks, func(x *compare.Benchmark) bool { return t.Open(x.Package, x.Name) })
-		var took time.Duration
-		for _, d := range spent {
-			took += d
-		}
-		all := b.Resolved()
-		if !open || planned > 0 && done >= planned || planned == 0 && took >= time.Duration(all.Duration) {
-			return false, nil
-		}
-		if planned > b.Blocks { // what was added is not done
-			more = planned - done
-		}
-	} else if done < planned {
+	switch ended := dir.Run.Ended != ""; {
+	case more == 0 && (ended || planned > 0 && done >= planned):
+		return false, nil
+	case more > 0 && !ended && done < planned:
 		return false, flags.Mistakef("%d of %d blocks are not done (consider: --resume alone first)", planned-done, planned)
+	case more == 0 && planned > b.Blocks: // what was added is not done
+		more = planned - done
 	}
-	if done == 0 {
-		return false, flags.Mistakef("no block is done (consider: a new dyno bench)")
-	}
-	b.Resumed = append(slices.Clone(b.Resumed), dyno.More{After: done, Blocks: more})
+	b.Resumed = append(slices.Clone(b.Resumed), dyno.More{After: max(1, done), Blocks: more})
 	return true, nil
+}
+
+// endBenchmarks keeps why a run ended by itself.
+func endBenchmarks(dir *store.Dir, t *compare.Table) error {
+	for _, b := range t.Benchmarks {
+		if t.Open(b.Package, b.Name) {
+			return dir.SetEnded(dyno.EndedTime)
+		}
+	}
+	return dir.SetEnded(dyno.EndedDecided)
 }

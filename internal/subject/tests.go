@@ -131,6 +131,7 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 type listed struct {
 	ImportPath                string // with " [x.test]" where it is compiled for a test
 	Dir, Name, Export         string
+	Standard                  bool
 	TestGoFiles, XTestGoFiles []string
 	CompiledGoFiles           []string
 	Deps                      []string

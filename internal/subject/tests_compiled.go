@@ -53,7 +53,7 @@ func (b *Builder) Compiled(ctx context.Context, tests []*TestPackage) (map[strin
 			if l == nil || l.Export == "" && name != "unsafe" {
 				return nil, errors.New(name + " does not compile")
 			}
-			p := samecode.Package{File: l.Export}
+			p := samecode.Package{File: l.Export, Standard: l.Standard}
 			for _, dep := range l.Deps {
 				p.Deps = append(p.Deps, untested(dep))
 			}

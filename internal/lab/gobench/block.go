@@ -59,7 +59,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		}
 		w.close(block)
 	}
-	if finished == 0 {
+	if finished == 0 && len(w.Before) == 0 {
 		least := cmp.Or(w.most, w.Least, 1)
 		needed := time.Duration(w.e.Bench.Duration) - w.end.Sub(began) + time.Duration(least)*expected
 		return fmt.Errorf("run benchmarks: builds and the survey took all of the %v (consider: about %v, enough for %d blocks, or fewer benchmarks with --bench)", w.e.Bench.Duration, max(needed.Round(time.Second), time.Second), least)

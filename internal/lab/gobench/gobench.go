@@ -109,6 +109,7 @@ type Run struct {
 	least    int                 // blocks that are run after it, too
 	most     int                 // blocks of the run; 0 if there is no number
 	first    int                 // block that is run now
+	left     time.Duration       // of a run that is resumed
 	ratios   []float64           // of benchmarks that took turns: what a pair took the first time, of what its survey says; at most 1
 	longest  float64             // seconds of a sample, at most; 0 if there is time for longestSec
 	whole    bool                // all benchmarks are in every block

@@ -10,7 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 )
 
-// before takes from the results of a run that is resumed where it goes on, and how much time it has left.
+// before takes from the results of a run that is resumed where it goes on, and how much of its time is left.
 func (w *Run) before() {
 	spent := map[int]time.Duration{} // by block
 	for _, r := range w.Before {
@@ -21,10 +21,11 @@ func (w *Run) before() {
 		w.first = max(w.first, r.Trial.Block+1)
 		spent[r.Trial.Block] = r.Elapsed
 	}
+	w.left = time.Duration(w.e.Bench.Duration)
 	for _, d := range spent {
-		w.end = w.end.Add(-d)
+		w.left -= d
 	}
-	if w.most > 0 && len(w.Before) > 0 { // so many were asked for, however long they take
+	if n := len(w.e.Bench.Resumed); n > 0 && w.e.Bench.Resumed[n-1].Blocks > 0 { // so many more were asked for, however long they take
 		w.least = w.most
 	}
 }
@@ -75,11 +76,12 @@ func (w *Run) resume() {
 		}
 	}
 	w.close(w.first - 1)
+	w.end = time.Now().Add(w.left) // builds are not a part of it
 }
 
 // close ends the benchmarks that need no more blocks, after a block.
 func (w *Run) close(block int) {
-	if w.Open == nil || w.e.Bench.Blocks > 0 {
+	if w.Open == nil || w.most > 0 {
 		return
 	}
 	needed := w.Open(block)

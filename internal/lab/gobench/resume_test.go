@@ -14,7 +14,7 @@ import (
 	"github.com/dynolab/dyno/internal/subject"
 )
 
-// A run that was cut off goes on with its next block, without what failed or is settled, and with more blocks where they were asked for.
+// A run that was cut off goes on with its next block, without what failed, and with more blocks where they were asked for.
 func TestResume(t *testing.T) {
 	f := &fakeBinaries{benches: []fakeBench{{name: "Fast", sec: 1e-6}, {name: "Fails", sec: 1e-6, fails: "no", fromN: 2}, {name: "Known", sec: 1e-6}}}
 	cut := errors.New("cut off")
@@ -59,7 +59,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1 0 survey", "2 0 survey", "3 1 Fast Known", "4 1 Fast Known", "5 2 Fast Known", "6 2 Fast Known", "7 3 Fast", "8 4 Fast", "9 4 Fast", "10 5 Fast", "11 5 Fast"}
+	want := []string{"1 0 survey", "2 0 survey", "3 1 Fast Known", "4 1 Fast Known", "5 2 Fast Known", "6 2 Fast Known", "7 3 Fast", "8 4 Fast Known", "9 4 Fast Known", "10 5 Fast Known", "11 5 Fast Known"}
 	if got := told(rs); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

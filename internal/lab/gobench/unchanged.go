@@ -54,7 +54,7 @@ func (w *Run) onlyRevisions() bool {
 		return slices.DeleteFunc(slices.Clone(s.trial.Setting), func(l dyno.Level) bool { return l.Factor == "rev" }).String()
 	}
 	for _, s := range w.sides[1:] {
-		if others(s) != others(w.sides[0]) || s.packages[0] == w.sides[0].packages[0] {
+		if others(s) != others(w.sides[0]) || s.packages[0] == w.sides[0].packages[0] || s.packages[0].Go != w.sides[0].packages[0].Go {
 			return false
 		}
 	}

@@ -2,10 +2,13 @@ package samecode
 
 import (
 	"bytes"
+	"fmt"
+	"hash/fnv"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +37,20 @@ func Data(a, b Tree) string {
 	return ""
 }
 
+// State is the same as long as no file changes that benchmarks may read.
+func (t Tree) State() string {
+	h := fnv.New64a()
+	for _, name := range t.Files {
+		if unread(name) {
+			continue
+		}
+		if in, err := os.Stat(filepath.Join(t.Root, name)); err == nil {
+			fmt.Fprintln(h, name, in.Size(), in.ModTime().UnixNano())
+		}
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
 // code has the extensions of what a package is compiled from.
 var code = []string{".go", ".s", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".m", ".f", ".F", ".f90", ".S", ".swig", ".swigcxx", ".syso"}
 
@@ -48,10 +65,10 @@ func unread(name string) bool {
 		return true
 	case slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum", "Makefile", "Dockerfile", "LICENSE", "NOTICE", "AUTHORS", "CONTRIBUTORS", "CODEOWNERS", "PATENTS"}, base):
 		return true
-	case elems[0] == "vendor":
-		return true
+	case path.Ext(base) == ".md": // else an input, as of a parser
+		return len(elems) == 1 || base == "README.md" || slices.Contains([]string{"doc", "docs"}, elems[0])
 	}
-	return slices.Contains(append(code, ".md"), path.Ext(base))
+	return slices.Contains(code, path.Ext(base)) || name == "vendor/modules.txt"
 }
 
 func equal(a, b string) bool {

@@ -60,7 +60,8 @@ const (
 // Kinds of what belongs to a symbol. Of the others, positions in the source, debugging data and the like, no program's behavior depends.
 const (
 	auxType     = 0
-	auxFuncData = 2 // what the collector finds on the stack
+	auxFuncData = 2  // what the collector finds on the stack
+	auxPCData   = 11 // and where
 )
 
 var errFormat = errors.New("the compiler's object files have a format that dyno does not know")
@@ -181,6 +182,40 @@ func (s symbol) content() []byte {
 	return s.o.data[base+from : base+to]
 }
 
+// shared reports whether other packages may have the same definition, as those of types and of generic functions.
+func (s symbol) shared() bool { return s.head()[11]&1 != 0 }
+
+// typed reports whether the symbol has a type, as variables have.
+func (s symbol) typed() bool {
+	from, to := s.span(blockAuxIndex)
+	for i := from; i < to; i++ {
+		if at := s.o.offsets[blockAux] + i*auxSize; s.o.data[at] == auxType && s.o.uint32(at+1) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s symbol) size() uint32 { return binary.LittleEndian.Uint32(s.head()[13:]) }
+
+// references are the names of what a package refers to by name and does not define.
+func (p *pkg) references() (names []string, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errFormat
+		}
+	}()
+	for _, o := range p.objects {
+		for i := range o.len(blockNamedRefs, symbolSize) {
+			name := o.nameAt(o.offsets[blockNamedRefs] + uint32(i*symbolSize))
+			if _, ok := p.named[name]; !ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
 // A ref is what a symbol's content needs the address, or the properties of.
 type ref struct {
 	how [15]byte // where in the content, and in what way
@@ -197,7 +232,7 @@ func (s symbol) refs() (refs []ref) {
 	from, to = s.span(blockAuxIndex)
 	for i := from; i < to; i++ {
 		at := s.o.offsets[blockAux] + i*auxSize
-		if kind := s.o.data[at]; kind == auxType || kind == auxFuncData {
+		if kind := s.o.data[at]; kind == auxType || kind == auxFuncData || kind == auxPCData {
 			refs = append(refs, ref{[15]byte{kind}, s.o.target(at + 1)})
 		}
 	}

@@ -16,12 +16,27 @@ import (
 
 // module has benchmarks of package m/a, which imports m/b, which imports m/c.
 var module = map[string]string{
-	"go.mod": "module m\n\ngo 1.24\n",
+	"go.mod": "module m\n\ngo 1.24\n\nrequire ext v0.0.0\n\nreplace ext => EXT\n",
 	"a/a.go": `package a
 
-import "m/b"
+import (
+	"os/exec"
+	"runtime"
+
+	"ext/mid"
+	"m/b"
+	"m/yaml.v3"
+)
 
 var one, two int
+
+type thing struct{ n [100]int }
+
+type big [1 << 20]int
+
+var p, q = &thing{}, &thing{}
+
+var table [10]*int
 
 func Plain() int  { return b.Twice(1) }
 func Other() int  { return b.Deep(1) }
@@ -31,6 +46,18 @@ func Lit() int    { f := func() int { one++; return one }; return f() }
 func Count() int  { two++; return two }
 func Gen() int    { return b.Max(1, 2) }
 func Asm()        { asm() }
+func Dotted() int { return yaml.Get() }
+func Alias() int  { p.n[0]++; return q.n[0] }
+func Linked() int { return mid.Get() }
+func Alive()      { t := new(big); use(t); runtime.KeepAlive(t); none() }
+func Other2() int { return len(table) }
+func Exec() error { return exec.Command("true").Run() }
+
+//go:noinline
+func use(*big) {}
+
+//go:noinline
+func none() {}
 
 func asm()
 
@@ -51,7 +78,12 @@ func BenchmarkLit(b *testing.B)    { for b.Loop() { Lit() } }
 func BenchmarkCount(b *testing.B)  { for b.Loop() { Count() } }
 func BenchmarkGen(b *testing.B)    { for b.Loop() { Gen() } }
 func BenchmarkAsm(b *testing.B)    { for b.Loop() { Asm() } }
-func Benchmarkless(b *testing.B)   {}
+func BenchmarkDotted(b *testing.B) { for b.Loop() { Dotted() } }
+func BenchmarkAlias(b *testing.B)  { for b.Loop() { Alias() } }
+func BenchmarkLinked(b *testing.B) { for b.Loop() { Linked() } }
+func BenchmarkAlive(b *testing.B)  { for b.Loop() { Alive() } }
+func BenchmarkExec(b *testing.B)   { for b.Loop() { Exec() } }
+func Benchmarkless(b *testing.B)   { Other2() }
 `,
 	"a/x_test.go": `package a_test
 
@@ -77,6 +109,9 @@ var Names = []string{"one", "two"}
 func Twice(n int) int { return 2 * n }
 
 //go:noinline
+func Pulled() int { return 7 }
+
+//go:noinline
 func Deep(n int) int { return c.Add(n) }
 
 type T struct{ N int }
@@ -89,13 +124,31 @@ func Max[E int | string](a, b E) E { if a > b { return a }; return b }
 //go:noinline
 func Unused(n int) int { x := []int{n, n + 1, 7}; return x[n%3] }
 `,
-	"c/c.go": "package c\n\n//go:noinline\nfunc Add(n int) int { return n + 1 }\n",
+	"yaml.v3/yaml.go": "package yaml\n\n//go:noinline\nfunc Get() int { return 1 }\n",
+	"c/c.go":          "package c\n\n//go:noinline\nfunc Add(n int) int { return n + 1 }\n",
 }
 
-var all = []string{"Asm", "Count", "Gen", "Lit", "Method", "Other", "Outside", "Plain", "Table"}
+// ext is a module in a place of its own, so that what the compiler made of it is the same for all. A package of it knows one of m by name.
+var ext = map[string]string{
+	"go.mod":     "module ext\n\ngo 1.24\n",
+	"mid/mid.go": "package mid\n\nimport _ \"unsafe\"\n\n//go:linkname pulled m/b.Pulled\nfunc pulled() int\n\nfunc Get() int { return pulled() }\n",
+	"mid/mid.s":  "",
+}
+
+var all = []string{"Alias", "Alive", "Asm", "Count", "Dotted", "Gen", "Linked", "Lit", "Method", "Other", "Outside", "Plain", "Table"}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // write makes the module in a directory, with the first text of each change replaced by the second in a file, or the file added.
-func write(t *testing.T, changes ...[3]string) string {
+func write(t *testing.T, extDir string, changes ...[3]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	files := maps.Clone(module)
@@ -105,12 +158,8 @@ func write(t *testing.T, changes ...[3]string) string {
 		}
 		files[c[0]] = strings.Replace(files[c[0]], c[1], c[2], 1)
 	}
-	for name, text := range files {
-		name = filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, []byte(text), 0o666)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	files["go.mod"] = strings.Replace(files["go.mod"], "EXT", extDir, 1)
+	writeFiles(t, dir, files)
 	return dir
 }
 
@@ -129,6 +178,7 @@ func compiled(t *testing.T, dir string, flags ...string) Binary {
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var l struct {
 			ImportPath, Export, DefaultGODEBUG string
+			Standard                           bool
 			Deps                               []string
 		}
 		if err := dec.Decode(&l); err == io.EOF {
@@ -142,14 +192,16 @@ func compiled(t *testing.T, dir string, flags ...string) Binary {
 		}
 		path, _, variant := strings.Cut(l.ImportPath, " [")
 		if _, ok := b.Packages[path]; !ok || variant {
-			b.Packages[path] = Package{File: l.Export, Deps: l.Deps}
+			b.Packages[path] = Package{File: l.Export, Deps: l.Deps, Standard: l.Standard}
 		}
 	}
 }
 
 // What a change does not reach is the same code, and nothing else is.
 func TestBenchmarks(t *testing.T) {
-	base := compiled(t, write(t))
+	extDir := t.TempDir()
+	writeFiles(t, extDir, ext)
+	base := compiled(t, write(t, extDir))
 	but := func(changed ...string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(changed, name) })
 	}
@@ -169,6 +221,12 @@ func TestBenchmarks(t *testing.T) {
 		{"a generic function", [][3]string{{"b/b.go", "a > b", "a >= b"}}, but("Gen")},
 		{"a literal", [][3]string{{"a/a.go", "{ one++;", "{ one += 2;"}}, but("Lit")},
 		{"another variable", [][3]string{{"a/a.go", "two++; return two", "one++; return one"}}, but("Count")},
+		{"a package with a dot in its name", [][3]string{{"yaml.v3/yaml.go", "return 1", "return 2"}}, but("Dotted")},
+		{"two variables that become one", [][3]string{{"a/a.go", "&thing{}, &thing{}", "&thing{}, func() *thing { return p }()"}}, but("Alias")},
+		{"another table", [][3]string{{"a/a.go", "var p, q = &thing{}, &thing{}", "var p = &thing{}\nvar q = p"}}, but("Alias")},
+		{"a function that another module knows by name", [][3]string{{"b/b.go", "return 7 }", "return 8 }"}}, but("Linked")},
+		{"how long something is alive", [][3]string{{"a/a.go", "runtime.KeepAlive(t); none() }", "none(); runtime.KeepAlive(t) }"}}, but("Alive")},
+		{"a variable that all collections look at", [][3]string{{"a/a.go", "var table [10]*int", "var table [10000]*int"}}, nil},
 		{"assembly", [][3]string{{"a/a.s", "RET\n", "RET\n\tRET\n"}}, but("Asm")},
 		{"a benchmark", [][3]string{{"a/a_test.go", "Other()", "Other(); Table()"}}, but("Other")},
 		{"an initialization", [][3]string{{"c/c.go", "package c\n", "package c\n\nvar m = map[int]int{}\n\nfunc init() { m[1]++ }\n"}}, nil},
@@ -178,9 +236,9 @@ func TestBenchmarks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, flags := range [][]string{nil, {"-trimpath"}} {
-				a, b := base, compiled(t, write(t, c.changes...), flags...)
+				a, b := base, compiled(t, write(t, extDir, c.changes...), flags...)
 				if flags != nil {
-					a = compiled(t, write(t), flags...)
+					a = compiled(t, write(t, extDir), flags...)
 				}
 				same, other, err := new(Reader).Benchmarks("m/a", a, b)
 				if err != nil {
@@ -190,7 +248,7 @@ func TestBenchmarks(t *testing.T) {
 					same[i] = strings.TrimPrefix(same[i], "Benchmark")
 				}
 				slices.Sort(same)
-				if !slices.Equal(same, c.same) || len(same)+len(other) != len(all) {
+				if !slices.Equal(same, c.same) || len(same)+len(other) != len(all)+1 { // and what runs other programs
 					t.Errorf("%v: the same are %v, want %v; others %v", flags, same, c.same, other)
 				}
 			}
@@ -200,8 +258,10 @@ func TestBenchmarks(t *testing.T) {
 
 // Object files of an unknown format, or broken ones, are errors.
 func TestBroken(t *testing.T) {
-	dir := write(t)
-	a, b := compiled(t, dir), compiled(t, write(t))
+	extDir := t.TempDir()
+	writeFiles(t, extDir, ext)
+	dir := write(t, extDir)
+	a, b := compiled(t, dir), compiled(t, write(t, extDir))
 	text, err := os.ReadFile(b.Packages["m/b"].File)
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +304,9 @@ func TestData(t *testing.T) {
 		{"a text that is data", "1", "2", "testdata/README.md", true},
 		{"settings of a tool", "1", "2", ".github/workflows/ci.yaml", false},
 		{"modules", "1", "2", "go.sum", false},
-		{"a vendored module's", "1", "2", "vendor/modules.txt", false},
+		{"modules that are vendored", "1", "2", "vendor/modules.txt", false},
+		{"data of a vendored module", "1", "2", "vendor/x/data.txt", true},
+		{"a text that may be parsed", "1", "2", "benchmarks/large.md", true},
 	} {
 		trees := [2]Tree{{Root: t.TempDir()}, {Root: t.TempDir()}}
 		for i, text := range []string{c.a, c.b} {

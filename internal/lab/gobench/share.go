@@ -48,7 +48,9 @@ func (b *blockRun) divide() {
 	if rest := time.Duration(b.least - b.block + 1); b.block == b.first+1 && rest > 0 {
 		b.whole = (rest * (sum + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
 	}
-	if b.whole || b.fits(b.Least, left) || b.fits(fewBlocks, left) || b.shorten(left) || b.fits(leastBlocks, left) {
+	coarse := time.Duration(coarseFrac * float64(left))
+	each := func(blocks int) bool { return b.fits(blocks, coarse) }
+	if b.whole || b.fits(b.Least, left) || each(fewBlocks) || b.shorten(coarse) || each(leastBlocks) || each(2) || b.fits(1, left/3) { // how long what was never measured takes is a guess
 		sum = unit(b.open).least()
 		b.light = max(b.light, sum)
 	}
@@ -56,13 +58,13 @@ func (b *blockRun) divide() {
 		return
 	}
 	b.light = time.Duration(lightShare * float64(b.light))
-	each := func(u unit) time.Duration { return u.least() / time.Duration(len(u)) }
-	slices.SortStableFunc(all, func(u, v unit) int { return cmp.Compare(each(u), each(v)) })
+	mean := func(u unit) time.Duration { return u.least() / time.Duration(len(u)) }
+	slices.SortStableFunc(all, func(u, v unit) int { return cmp.Compare(mean(u), mean(v)) })
 	quick := 0
 	for sum = 0; quick < len(all); quick++ {
 		u := all[quick]
 		sum += u.least()
-		if quick > 0 && (sum > b.light || each(u) > heavyTimes*b.light/time.Duration(len(b.open))) {
+		if quick > 0 && (sum > b.light || mean(u) > heavyTimes*b.light/time.Duration(len(b.open))) {
 			break
 		}
 	}
@@ -74,13 +76,15 @@ func (b *blockRun) divide() {
 	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !slices.Contains(light, p) })
 }
 
-// fits reports whether there is time for all benchmarks in so many blocks.
+// fits reports whether there is time for all benchmarks until each has so many blocks.
 func (b *blockRun) fits(blocks int, left time.Duration) bool {
-	rest := time.Duration(blocks - b.block + 1)
+	fewest := blocks
 	var all time.Duration
 	for _, p := range b.open {
+		fewest = min(fewest, p.blocks)
 		all += b.likely(p)
 	}
+	rest := time.Duration(blocks - fewest)
 	return rest > 0 && rest*(all+b.linked) <= left
 }
 
@@ -99,7 +103,7 @@ func (b *blockRun) shorten(left time.Duration) bool {
 	if b.block != b.first+1 || b.e.Bench.Sample > 0 {
 		return false
 	}
-	rest := time.Duration(max(1, fewBlocks-b.block+1))
+	rest := time.Duration(max(1, fewBlocks-b.block+b.first))
 	fair := (left/rest - b.linked) / time.Duration(len(b.open)) // of a benchmark in a block
 	samples := 1 + 2*fewestPairs                                // of a setting in the shortest launch
 	b.longest = max(sampleSec, fair.Seconds()/float64(samples*len(b.sides)))

@@ -194,6 +194,16 @@ func (t *Table) Fewer(least int) (few, all, most int) {
 	return few, all, most
 }
 
+// Coarse counts the benchmarks whose intervals are of few blocks.
+func (t *Table) Coarse() (n int) {
+	for _, b := range t.Benchmarks {
+		if b.Blocks >= stats.FewBlocks && b.Blocks < stats.RankBlocks {
+			n++
+		}
+	}
+	return n
+}
+
 // Broken is the first benchmark that was measured in the baseline and fails in another
 // setting, or nil. A benchmark that skips itself, or is missing, does not count.
 func (t *Table) Broken() *Benchmark {

@@ -45,13 +45,17 @@ func TooFew(t *compare.Table) string {
 	if t.Looks == nil {
 		cure = fmt.Sprintf("--blocks %d or more, with a --duration long enough for them", least)
 	}
+	coarse := ""
+	if n := t.Coarse(); n > 0 {
+		coarse = fmt.Sprintf(" The intervals of %s with fewer than %d blocks suppose that noise has one mode.", layout.Count(n, "benchmark"), stats.RankBlocks)
+	}
 	switch {
 	case most == 0 || most >= least && few == 0:
 		return ""
 	case most >= least:
-		return fmt.Sprintf("Of %s %d had no time for the %d blocks that an error of %s per comparison takes, so they cannot show any change (consider: %s, or fewer benchmarks with --bench).",
-			layout.Count(all, "benchmark"), few, least, dyno.Fraction(t.Error), cure)
+		return fmt.Sprintf("Of %s %d had no time for the %d blocks that an error of %s per comparison takes, so they cannot show any change (consider: %s, or fewer benchmarks with --bench).%s",
+			layout.Count(all, "benchmark"), few, least, dyno.Fraction(t.Error), cure, coarse)
 	}
-	return fmt.Sprintf("%s cannot show any change, however great: an error of %s per comparison takes %d (consider: %s, or fewer benchmarks with --bench).",
-		layout.Count(most, "block"), dyno.Fraction(t.Error), least, cure)
+	return fmt.Sprintf("%s cannot show any change, however great: an error of %s per comparison takes %d (consider: %s, or fewer benchmarks with --bench).%s",
+		layout.Count(most, "block"), dyno.Fraction(t.Error), least, cure, coarse)
 }

@@ -93,12 +93,12 @@ func Forms(t *compare.Table) (all []Form) {
 	return all
 }
 
-// mean compares the means of block values over the benchmarks that are in most blocks: as many as there can be with RankBlocks blocks in
-// common, or else with any.
-func mean(members []map[int]float64) (c stats.Comparison, of int) {
+// mean compares the means of block values over the benchmarks that are in most blocks: those that have RankBlocks blocks in common, if these
+// are half of all, or else FewBlocks, or any.
+func mean(members []map[int]float64) (stats.Comparison, int) {
 	slices.SortStableFunc(members, func(a, b map[int]float64) int { return cmp.Compare(len(b), len(a)) })
 	for _, least := range []int{stats.RankBlocks, stats.FewBlocks, 1} {
-		for of = len(members); of > 0; of-- {
+		for of := len(members); of > 0 && (2*of >= len(members) || least == 1); of-- {
 			if values := common(members[:of]); len(values) >= least {
 				return stats.CompareRanks(values, true, nil), of
 			}

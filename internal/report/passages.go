@@ -111,11 +111,11 @@ func (v view) benchParts(r *tables.Report, o layout.Options, comment bool) (out 
 	how := passage{name: "the method", rank: last + 3, lines: sentences(v.Measured())}
 	if comment {
 		for n, i := range v.Others() {
-			s, _ := v.Differences(i)
-			out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
 			if s, ok := v.Packages(i); ok {
 				out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
 			}
+			s, _ := v.Differences(i)
+			out = append(out, passage{rank: 3 + n, open: 3 * layout.OpenRows, section: s})
 		}
 		how.lines = sentences(append(notes, v.Measured()...))
 	} else {

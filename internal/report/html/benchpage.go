@@ -41,8 +41,8 @@ func (v *pageView) benchmarks(out *paper) {
 // their table, then the other units.
 func (v *pageView) changeBlocks() (out []block) {
 	for _, i := range v.Others() {
+		out = append(out, v.show(v.Packages(i))...) // of a suite, most of whose benchmarks are unclear
 		out = append(out, v.show(v.Differences(i))...)
-		out = append(out, v.show(v.Packages(i))...)
 	}
 	units, folded := v.Units(true)
 	var first, rest []tables.UnitSection

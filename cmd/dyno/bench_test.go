@@ -303,6 +303,20 @@ func TestBenchResume(t *testing.T) {
 			t.Errorf("%q: %s", c.args, text)
 		}
 	}
+	plan := func() string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := plan()
+	ctx, cancel = context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	if status, text, errs := dynoBench(t, ctx, &fakeBench{cancel: cancel, after: 18}, "bench", "--resume", dir, "--more", "2"); status != exitInterrupted || plan() != before || blocks() != 18 {
+		t.Errorf("interrupted before a block was done: status %d, %d blocks, and the plan has changed: %v\n%s%s", status, blocks(), plan() != before, errs, text)
+	}
 	if status, _, errs := dynoBench(t, t.Context(), nil, "run", "--resume", dir); status != exitUsage || !strings.Contains(errs, "dyno bench --resume") {
 		t.Errorf("run --resume: status %d\n%s", status, errs)
 	}

@@ -88,10 +88,15 @@ func (l *lab) sameCode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return judgeLeftOut(truth, left.Same, took)
+}
+
+// judgeLeftOut prints what a long run says of the benchmarks that were left out.
+func judgeLeftOut(truth map[string]versus, same map[string][]string, took time.Duration) error {
 	var halves []float64
 	changes, holds, n, most := []string{}, 0, 0, 0.0
 	for name, v := range truth {
-		if !leftOut(left.Same, name) || v.Lo == nil {
+		if !leftOut(same, name) || v.Lo == nil {
 			continue
 		}
 		n++

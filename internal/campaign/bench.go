@@ -96,7 +96,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 	sink := func(r *dyno.Result) error {
 		err := open()
 		if err == nil && !begun {
-			begun, err = true, resumed.SetEnded("") // and keeps the plan, which says that it was resumed
+			begun, err = true, keepResumed(resumed, e.Bench)
 		}
 		if err != nil {
 			return err

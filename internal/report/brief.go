@@ -448,7 +448,9 @@ func (v view) briefBenchmarks(r *tables.Report) []passage {
 			}
 		}
 		if suite {
-			out = append(out, passage{name: "packages of " + v.SettingName(i), rank: 4 + len(v.Settings) + i, section: firstRows(packages, briefPackages)})
+			s := firstRows(packages, briefPackages)
+			s.Notes = append(s.Notes, packages.Notes[0])
+			out = append(out, passage{name: "packages of " + v.SettingName(i), rank: 4 + len(v.Settings) + i, section: s})
 		}
 	}
 	pitfalls := v.PitfallLines(1)
@@ -486,18 +488,4 @@ func (v view) benchCauses(r *tables.Report) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// firstRows returns a section cut to its first rows.
-func firstRows(s layout.Section, most int) layout.Section {
-	s.Grids = slices.Clone(s.Grids[:min(len(s.Grids), 1)])
-	s.Notes = nil
-	for i := range s.Grids {
-		g := &s.Grids[i]
-		if more := len(g.Rows) - most; more > 0 {
-			g.Rows = g.Rows[:most:most]
-			s.Notes = []string{fmt.Sprintf("%d more rows are in the tables.", more)}
-		}
-	}
-	return s
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -260,4 +261,18 @@ func (v view) whys(r *tables.Report, o layout.Options, comment bool, rank int) (
 		out = append(out, passage{name: table.Title + " against the baseline file", raw: table.Text, rank: rank})
 	}
 	return out
+}
+
+// firstRows returns a section cut to its first rows.
+func firstRows(s layout.Section, most int) layout.Section {
+	s.Grids = slices.Clone(s.Grids[:min(len(s.Grids), 1)])
+	s.Notes = nil
+	for i := range s.Grids {
+		g := &s.Grids[i]
+		if more := len(g.Rows) - most; more > 0 {
+			g.Rows = g.Rows[:most:most]
+			s.Notes = []string{fmt.Sprintf("%d more rows are in the tables.", more)}
+		}
+	}
+	return s
 }

@@ -25,7 +25,7 @@ type Package struct {
 	// Mean is of the logarithms of their ratios, block by block, in the blocks that all of Of have. It has no interval with fewer than
 	// stats.FewBlocks.
 	Mean stats.Comparison `json:"-"`
-	Of   int              `json:"-"` // benchmarks that are in the mean: with those that are in fewer blocks there would be too few
+	Of   int              `json:"mean-of"` // benchmarks that are in the mean: with those that are in fewer blocks there would be too few
 }
 
 // Packages are those of a table in setting i: the ones with changes first, then those whose mean most likely changed.
@@ -77,7 +77,6 @@ type Form struct {
 	Ratio dyno.Number `json:"ratio"` // setting over baseline: the geometric mean
 	Lo    dyno.Number `json:"lo"`    // of its 95 % interval
 	Hi    dyno.Number `json:"hi"`
-	Of    int         `json:"mean-of"`
 }
 
 // Forms are the packages in all settings but the baseline.
@@ -87,7 +86,7 @@ func Forms(t *compare.Table) (all []Form) {
 			continue
 		}
 		for _, p := range Packages(t, i) {
-			all = append(all, Form{t.Settings[i].Setting.String(), p, dyno.Number(p.Mean.Ratio), dyno.Number(p.Mean.Lo), dyno.Number(p.Mean.Hi), p.Of})
+			all = append(all, Form{t.Settings[i].Setting.String(), p, dyno.Number(p.Mean.Ratio), dyno.Number(p.Mean.Lo), dyno.Number(p.Mean.Hi)})
 		}
 	}
 	return all

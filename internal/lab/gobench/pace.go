@@ -42,8 +42,8 @@ const (
 	blocksAhead                                = 4   // a block takes no more than so many would
 	// A run whose duration was not asked for may take beyond times as long, if then all benchmarks get the blocks that can tell a change.
 	beyond = 1.5
-	// In so many blocks a benchmark has an interval of signed ranks (stats.RankBlocks), and in so many any (stats.FewBlocks). All have them
-	// before one has more, if that takes coarseFrac of the time: what is left is for a change in those that are quick.
+	// fewBlocks give a benchmark an interval of signed ranks (stats.RankBlocks), leastBlocks any interval (stats.FewBlocks). All benchmarks
+	// have them before one has more, if that takes at most coarseFrac of the time. The rest is for changes in the quick ones.
 	fewBlocks, leastBlocks, coarseFrac = 6, 3, 0.6
 	// The least bytes allocated between two collections: the minimum heap is 4 MiB at GOGC=100, and
 	// a tenth of that at 10 (heapMinimum in runtime/mgcpacer.go).

@@ -48,9 +48,7 @@ func (b *blockRun) divide() {
 	if rest := time.Duration(b.least - b.block + 1); b.block == b.first+1 && rest > 0 {
 		b.whole = (rest * (sum + b.linked)).Seconds() <= beyond*time.Duration(b.e.Bench.Duration).Seconds()
 	}
-	coarse := time.Duration(coarseFrac * float64(left))
-	each := func(blocks int) bool { return b.fits(blocks, coarse) }
-	if b.whole || b.fits(b.Least, left) || each(fewBlocks) || b.shorten(coarse) || each(leastBlocks) || each(2) || b.fits(1, left/3) { // how long what was never measured takes is a guess
+	if b.everyone(left) {
 		sum = unit(b.open).least()
 		b.light = max(b.light, sum)
 	}
@@ -74,6 +72,14 @@ func (b *blockRun) divide() {
 	slices.SortStableFunc(b.heavy, func(u, v unit) int { return cmp.Compare(u[0].blocks, v[0].blocks) })
 	light := slices.Concat(all[:quick]...)
 	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !slices.Contains(light, p) })
+}
+
+// everyone reports whether all benchmarks are in this block, however long that takes: if then all get the blocks that can tell a change, or
+// else, in a part of the time, a few.
+func (b *blockRun) everyone(left time.Duration) bool {
+	coarse := time.Duration(coarseFrac * float64(left))
+	return b.whole || b.fits(b.Least, left) || b.fits(fewBlocks, coarse) || b.shorten(coarse) || b.fits(leastBlocks, coarse) || b.fits(2, coarse) ||
+		b.fits(1, left/3) // how long those take that were never measured is a guess
 }
 
 // fits reports whether there is time for all benchmarks until each has so many blocks.
@@ -149,8 +155,8 @@ func (b *blockRun) expected() time.Duration {
 	return b.linked + min(time.Duration(b.launches())*measuring(b.open), b.light)
 }
 
-// tooMuch is what a benchmark may not take in the first block, where nothing is known of the others: firstMost times its room, and of what a few blocks
-// with all benchmarks have room for fewMost times its share.
+// tooMuch is the time from which on the first block, where nothing is known of the others, passes over a benchmark: firstMost times its room, or
+// fewMost times its share if all were in a few blocks.
 func (b *blockRun) tooMuch(p *pairing) time.Duration {
 	each := (max(0, time.Until(b.end))/fewBlocks - b.linked) / time.Duration(len(b.open))
 	return max(firstMost*b.room(p), fewMost*each)

@@ -2,6 +2,7 @@
 package suites
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"strconv"
@@ -11,10 +12,12 @@ import (
 	"github.com/dynolab/dyno/internal/report/layout"
 )
 
-// fewest are the benchmarks of a suite: fewer are read one by one.
-const fewest = 8
+const (
+	fewest = 8    // benchmarks of a suite: fewer are read one by one
+	missed = 0.05 // of intervals, by chance
+)
 
-// Section has a row for each package, in setting i against the baseline. There is none for a single package, or for few benchmarks.
+// Section has a row for each package, in setting i against the baseline. A single package and few benchmarks have no section.
 func Section(t *compare.Table, i int, title string) (layout.Section, bool) {
 	packages := suite.Packages(t, i)
 	all := 0
@@ -60,6 +63,9 @@ func Section(t *compare.Table, i int, title string) (layout.Section, bool) {
 	notes := []string{"The mean change is the geometric mean of sec/op over the package's benchmarks, block by block."}
 	if some {
 		notes[0] += " \"Of 5\": the others have not the blocks for it."
+	}
+	if n := math.Round(missed * float64(len(packages))); n > 0 {
+		notes = append([]string{fmt.Sprintf("Each interval is one of 95 %%: by chance, about %.0f of %d does not hold the true change.", n, len(packages))}, notes...)
 	}
 	return layout.Section{Title: title, Grids: []layout.Grid{g}, Notes: notes}, true
 }

@@ -18,7 +18,7 @@ type Tree struct {
 	Files []string
 }
 
-// Data returns a file that benchmarks may read and that is not the same in both trees; "" if there is none.
+// Data compares the files that benchmarks may read. It returns the name of one that differs, or is in one tree only; "" if there is none.
 func Data(a, b Tree) string {
 	of, to := slices.DeleteFunc(slices.Clone(a.Files), unread), slices.DeleteFunc(slices.Clone(b.Files), unread)
 	slices.Sort(of)

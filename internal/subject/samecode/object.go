@@ -57,7 +57,7 @@ const (
 	auxSize    = 9
 )
 
-// Kinds of what belongs to a symbol. Of the others, positions in the source, debugging data and the like, no program's behavior depends.
+// Kinds of what belongs to a symbol. The others are debugging data and positions in the source, which change nothing that a program does.
 const (
 	auxType     = 0
 	auxFuncData = 2  // what the collector finds on the stack

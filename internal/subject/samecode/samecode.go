@@ -54,8 +54,7 @@ func Sum(binaries map[string]Binary) string {
 // Benchmarks returns the benchmark functions of the package at path that two test binaries have. Same are the same code, with all
 // that they can reach, and with all that is run before them. The error says that a compiled package cannot be read.
 func (r *Reader) Benchmarks(path string, a, b Binary) (same, other []string, err error) {
-	w := &walk{pairs: map[[2]symbol]*pair{}}
-	w.meant = [2]map[symbol]symbol{{}, {}}
+	w := &walk{pairs: map[[2]symbol]*pair{}, meant: [2]map[symbol]symbol{{}, {}}}
 	tests := []string{path, path + "_test"}
 	for i, in := range []struct{ own, other Binary }{{a, b}, {b, a}} {
 		if w.sides[i], err = r.open(in.own, in.other, tests); err != nil {
@@ -243,7 +242,7 @@ func (w *walk) before(tests []string) bool {
 			names[name] = true
 		}
 	}
-	for name := range names {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		var other [2][][]byte
 		for i, s := range w.sides {
 			if p := s.packages[name]; p != nil {

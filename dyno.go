@@ -136,6 +136,8 @@ type Subject struct {
 
 	Layout uint32 `json:"-"` // of a trial: seed of the order of functions; 0: the linker's own
 
+	Deps map[string]string `json:"-"` // of a trial: versions of modules in place of those of go.mod, by path; "." is that of go.mod
+
 	Needs map[string]Need `json:"-"` // of a trial: those of the experiment, with the levels of the setting
 
 	Plantable bool `json:"-"` // built so that changes can be planted in its requests: package subject, Plant

@@ -147,7 +147,7 @@ func NeedsInOrder(needs map[string]Need) (order []string, err *PlanError) {
 		need := needs[name]
 		for _, used := range need.Uses() {
 			if _, ok := needs[used]; !ok {
-				return PlanErrorf("need %s uses {{.needs.%s}}, which is not there (%s)", name, used, wantNeed(needs, used)).Of("needs", name)
+				return PlanErrorf("need %s uses {{.needs.%s}}, which is not there (%s)", name, used, WantNeed(needs, used)).Of("needs", name)
 			}
 			if err := visit(used); err != nil {
 				return err
@@ -165,7 +165,8 @@ func NeedsInOrder(needs map[string]Need) (order []string, err *PlanError) {
 	return order, nil
 }
 
-func wantNeed(needs map[string]Need, name string) string {
+// WantNeed says what was meant by the name of a need that is not there, or how one is made.
+func WantNeed(needs map[string]Need, name string) string {
 	if near := Nearest(name, slices.Sorted(maps.Keys(needs))); near != "" {
 		return "did you mean " + near + "?"
 	}
@@ -177,16 +178,6 @@ func (s *Subject) Uses() []string {
 	return NeedsIn(slices.Concat(s.Args, []string{s.Addr}, slices.Sorted(maps.Values(s.Env)), slices.Sorted(maps.Values(s.Files)))...)
 }
 
-// CheckUses finds names of needs that are in the templates of a subject, but not in the plan.
-func (s *Subject) CheckUses() *PlanError {
-	for _, name := range s.Uses() {
-		if _, ok := s.Needs[name]; !ok {
-			return PlanErrorf("the subject uses {{.needs.%s}}, which is not there (%s)", name, wantNeed(s.Needs, name)).Of("subject")
-		}
-	}
-	return nil
-}
-
 const needKeys = "delay, drop, args, seed, rev, version, image or env.VARIABLE"
 
 // applyNeed sets what a level needs.NAME.KEY says.
@@ -194,7 +185,7 @@ func (t *Trial) applyNeed(factor, value string) error {
 	name, key, _ := strings.Cut(factor, ".")
 	need, ok := t.Subject.Needs[name]
 	if !ok {
-		return fmt.Errorf("there is no need %s (%s)", name, wantNeed(t.Subject.Needs, name))
+		return fmt.Errorf("there is no need %s (%s)", name, WantNeed(t.Subject.Needs, name))
 	}
 	kind, server := need.Kind()
 	if server != nil { // the plan's own stays as it is

@@ -18,6 +18,8 @@ import (
 //	arg.NAME                   the value of {{.arg.NAME}} in arguments, environment and load
 //	go                         the Go toolchain that builds the subject
 //	rev                        the git revision that it is built from
+//	version                    the version of a published module
+//	dep:MODULE                 the version of a module that it depends on, in place of that of go.mod; "." is that
 //	build                      flags of go build
 //	limit.cpu, limit.memory    the limits of its control group; "none" is none
 //	load.rate                  the rate of the load, or its stages
@@ -117,15 +119,26 @@ func IsGoVersion(s string) bool { return goVersion.MatchString(s) }
 // runtimeVariables are those that a typing mistake would hide: the environment takes any name.
 var runtimeVariables = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "GOEXPERIMENT", "GOAMD64", "GOARM64", "GOFLAGS", "CGO_ENABLED"}
 
-// ofBuild are factors that make a difference only by the program that is built: those of package
+// DepFactor begins the name of a factor that is a module's version.
+const DepFactor = "dep:"
+
+// OfSource reports whether a factor makes a difference only by the source that is built.
+func OfSource(factor string) bool {
+	return factor == "rev" || factor == "version" || strings.HasPrefix(factor, DepFactor)
+}
+
+// OfBuild reports whether a factor makes a difference only by the program that is built.
+func OfBuild(factor string) bool { return OfSource(factor) || slices.Contains(ofBuild, factor) }
+
+// ofBuild are, beside those of the source, factors that make a difference only by the program that is built: those of package
 // dyno, and variables that only the go command reads (go help environment).
-var ofBuild = []string{"go", "rev", "build", "GOEXPERIMENT", "GOFLAGS", "GOAMD64", "GOARM64", "GOFIPS140", "GOTOOLCHAIN", "CGO_ENABLED", "CGO_CFLAGS", "CGO_LDFLAGS"}
+var ofBuild = []string{"go", "build", "GOEXPERIMENT", "GOFLAGS", "GOAMD64", "GOARM64", "GOFIPS140", "GOTOOLCHAIN", "CGO_ENABLED", "CGO_CFLAGS", "CGO_LDFLAGS"}
 
 // DifferInBuild reports whether two settings differ, and only in what makes the program. If both
 // have one program, a comparison of them is of it with itself.
 func DifferInBuild(s, t Setting) bool {
 	kept := func(s Setting) string {
-		return slices.DeleteFunc(slices.Clone(s), func(l Level) bool { return slices.Contains(ofBuild, l.Factor) }).String()
+		return slices.DeleteFunc(slices.Clone(s), func(l Level) bool { return OfBuild(l.Factor) }).String()
 	}
 	return s.String() != t.String() && kept(s) == kept(t)
 }
@@ -137,7 +150,7 @@ func ProgramReads(s, t Setting) (names []string) {
 		if v, _ := s.Get(l.Factor); v == l.Value {
 			continue
 		}
-		if slices.Contains(ofBuild, l.Factor) || slices.Contains(runtimeVariables, l.Factor) || !IsName(l.Factor) && !argName.MatchString(l.Factor) {
+		if OfBuild(l.Factor) || slices.Contains(runtimeVariables, l.Factor) || !IsName(l.Factor) && !argName.MatchString(l.Factor) {
 			return nil
 		}
 		names = append(names, l.Factor)
@@ -164,6 +177,11 @@ func (t *Trial) apply(l Level) (err error) {
 		if l.Value == "." {
 			t.Subject.Rev = ""
 		}
+	case l.Factor == "version":
+		module, _, _ := strings.Cut(t.Subject.Module, "@")
+		t.Subject.Module = module + "@" + l.Value
+	case strings.HasPrefix(l.Factor, DepFactor):
+		t.Subject.Deps = with(t.Subject.Deps, strings.TrimPrefix(l.Factor, DepFactor), l.Value)
 	case l.Factor == "build":
 		var flags []string
 		flags, err = SplitFlags(l.Value)
@@ -189,7 +207,7 @@ func (t *Trial) apply(l Level) (err error) {
 	case IsName(l.Factor):
 		t.Subject.Env = with(t.Subject.Env, l.Factor, l.Value)
 	default:
-		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, build, limit.cpu, limit.memory, load.rate, load.speed, load.concurrency or needs.NAME.KEY)", l.Factor)
+		return fmt.Errorf("unknown factor %q (want an environment variable, arg.NAME, go, rev, version, dep:MODULE, build, limit.cpu, limit.memory, load.rate, load.speed, load.concurrency or needs.NAME.KEY)", l.Factor)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.Factor, err)
@@ -243,11 +261,3 @@ func RuntimeTakes(l Level) bool {
 }
 
 var memoryLimit = regexp.MustCompile(`^[0-9]+(B|KiB|MiB|GiB|TiB)?$`)
-
-// GatedBuild reports whether relink serves a gate: a change of source, toolchain or flags is to be judged, not where
-// the linker put the code.
-func (e *Experiment) GatedBuild() bool {
-	settings := e.Levels()
-	return e.Relink == nil && e.Subject.Source() && e.On.Kubernetes == nil && e.Slice == 0 &&
-		slices.ContainsFunc(settings[1:], func(s Setting) bool { return DifferInBuild(settings[0], s) })
-}

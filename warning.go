@@ -71,6 +71,7 @@ const (
 	WarnBenchCPUs WarningKind = "bench-cpus" // fewer than asked for
 	WarnLeftOut   WarningKind = "left-out"   // not every setting has it
 	WarnOutside   WarningKind = "outside"    // a revision is built with code that is in no revision
+	WarnAlong     WarningKind = "along"      // of a program with another version of a dependency, more is different
 	WarnLeft      WarningKind = "left"       // a revision is built without files that git does not have
 	WarnLayout    WarningKind = "layout"     // one order of functions in all blocks
 	WarnSurvey    WarningKind = "survey"     // failed, or is partial

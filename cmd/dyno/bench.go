@@ -32,6 +32,8 @@ one package. PACKAGES are as for go test (default .).
     dyno bench ./... --vary rev=main,. --fail-worse    in CI
     dyno bench --bench Encode --vary go=1.25.5,1.26.8
     dyno bench --vary GOGC=100,400
+    dyno bench github.com/cespare/xxhash/v2/... --vary version=v2.1.2,v2.3.0    a published module
+    dyno bench --vary dep:github.com/klauspost/compress=.,latest            a dependency; "." is that of go.mod
     dyno bench --vary build=-pgo=off,-pgo=default.pgo
     dyno bench --vary GOEXPERIMENT=,jsonv2
     dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
@@ -42,7 +44,7 @@ one package. PACKAGES are as for go test (default .).
     dyno bench --resume dyno-runs/x-20261121-101500    go on after a crash, or --more 10 blocks
     dyno report dyno-runs/x-20261121-101500            print the same report again
 
-KEY of --vary is go, rev, build, bench, or an environment variable (GOGC, GODEBUG,
+KEY of --vary is go, rev, version, dep:MODULE, build, bench, or an environment variable (GOGC, GODEBUG,
 GOEXPERIMENT ...), which the build sees too. The revision "." is the working tree.
 
 Dyno builds the tests once for each setting. It links them again for every block
@@ -141,13 +143,12 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if e.Bench == nil {
 		e.Bench = new(dyno.Bench)
 	}
-	b := e.Bench
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		e.Subject.Args = args[n:]
 		args = args[:n]
 	}
-	if len(args) > 0 {
-		b.Packages, e.Subject.Dir = args, ""
+	if err := flags.Packages(e, args); err != nil {
+		return nil, err
 	}
 	if e.Subject.Dir == "" {
 		if e.Subject.Dir, err = os.Getwd(); err != nil {

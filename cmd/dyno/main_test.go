@@ -1,11 +1,13 @@
 package main
 
 import (
+	"archive/zip"
 	"errors"
 	_ "expvar"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txtar. Beside the usual commands they have dyno,
 // the service svc as $SVC, services of which one instance can run in $SINGLE, runs of a former version in $RUNS, serve, which starts a server at $URL, requests and profiles,
-// which make run directories, and collect, which takes what --otlp pushes.
+// which make run directories, collect, which takes what --otlp pushes, and publish, after which the go command knows a version of a module.
 func TestScripts(t *testing.T) {
 	goEnv := goEnviron(t)
 	single, err1 := filepath.Abs("../../internal/subject/testdata/single")
@@ -61,7 +63,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": makeProfiles, "status": status, "collect": collect, "steps": cutSteps},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"serve": serve, "requests": requests, "targets": targets, "profiles": makeProfiles, "status": status, "collect": collect, "steps": cutSteps, "publish": publish},
 	})
 }
 
@@ -125,6 +127,46 @@ func collect(ts *testscript.TestScript, _ bool, _ []string) {
 	}))
 	ts.Setenv("COLLECTOR", s.URL)
 	ts.Defer(func() { s.Close(); out.Close() })
+}
+
+// publish puts a directory where the go command looks for modules, as one version: publish example.org/x@v1.0.0 dir.
+func publish(ts *testscript.TestScript, _ bool, args []string) {
+	name, dir := args[0], ts.MkAbs(args[1])
+	path, version, _ := strings.Cut(name, "@")
+	root := ts.MkAbs("proxy")
+	at := filepath.Join(root, path, "@v")
+	ts.Check(os.MkdirAll(at, 0o777))
+	packed, err := os.Create(filepath.Join(at, version+".zip"))
+	ts.Check(err)
+	z := zip.NewWriter(packed)
+	ts.Check(filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		w, err := z.Create(name + "/" + filepath.ToSlash(rel))
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}))
+	ts.Check(errors.Join(z.Close(), packed.Close()))
+	ts.Check(os.WriteFile(filepath.Join(at, version+".mod"), []byte(ts.ReadFile(filepath.Join(dir, "go.mod"))), 0o666))
+	ts.Check(os.WriteFile(filepath.Join(at, version+".info"), fmt.Appendf(nil, `{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, version), 0o666))
+	list, err := os.OpenFile(filepath.Join(at, "list"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	ts.Check(err)
+	_, err = fmt.Fprintln(list, version)
+	ts.Check(errors.Join(err, list.Close()))
+	for variable, value := range map[string]string{"GOPROXY": "file://" + root, "GONOSUMDB": "*", "GOMODCACHE": ts.MkAbs("modcache"), "GOFLAGS": "-modcacherw"} {
+		ts.Setenv(variable, value)
+	}
 }
 
 // svc is a service with faults to choose from.

@@ -10,6 +10,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/campaign/progress"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/store"
@@ -40,6 +41,8 @@ same templates.
     dyno run ./cmd/server --vary GOGC=100,50,200 --path /search -- -addr '{{.Addr}}'
     dyno run ./cmd/server --vary rev=main,HEAD -c 8 -n 20000 --repeat 10
     dyno run -f dyno.yaml --vary go=1.25.5,1.26.8
+    dyno run example.org/x/cmd/y --vary version=v1.2.0,latest
+    dyno run ./cmd/server --vary dep:github.com/jackc/pgx/v5=.,v5.8.0
     dyno run ./cmd/server --limit memory=64MiB --vary GOMEMLIMIT=off,56MiB
     dyno run ./cmd/server --vary GOGC=100,200 --slice 4s
     dyno run -f dyno.yaml --overhead
@@ -49,10 +52,12 @@ same templates.
     dyno run ./cmd/server --vary rev=main,. --fail-worse    in CI
 
 KEY of --vary is an environment variable (GOGC, GOMEMLIMIT, GODEBUG ...), arg.NAME,
-go, rev, build, limit.cpu, limit.memory, load.rate, load.speed or load.concurrency. The build sees
-GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and the like, too. Quote a level that has
-a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
---vary limit.cpu=none,10%, need Linux, and root or a control group of your own.
+go, rev, version (of a published module), dep:MODULE (the version of a dependency; "." is
+that of go.mod), build, limit.cpu, limit.memory, load.rate, load.speed or
+load.concurrency. The build sees GOEXPERIMENT, GOAMD64, GOFLAGS, CGO_ENABLED and the like,
+too. Quote a level that has a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'.
+Limits, such as --vary limit.cpu=none,10%, need Linux, and root or a control group of your
+own.
 ` + summaryHelp,
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +71,7 @@ a comma or spaces: --vary 'build="-tags=a,b",-pgo=off'. Limits, such as
 			if err != nil {
 				return err
 			}
-			if o.failWorse && e.GatedBuild() {
+			if o.failWorse && check.GatedBuild(e) {
 				e.Relink = new(true)
 			}
 			if print {

@@ -37,6 +37,7 @@ type options struct {
 	keep   string        // directory for run directories; "" keeps none
 	suites string        // of modules
 	truth  time.Duration // of a long run of a suite; 0 means none, and 20 minutes of same
+	share  float64       // of the usual protocol's time for dyno's run of a suite; 0 means dyno's default
 }
 
 func main() {
@@ -54,6 +55,7 @@ func main() {
 	flag.BoolVar(&o.noise, "noise", true, "make noise beside equal programs; false where there is some")
 	flag.StringVar(&o.suites, "suites", theSuites, "`modules` and two versions of each: module@old..new")
 	flag.DurationVar(&o.truth, "truth", 0, "length of a long run of each suite, which tells the truth")
+	flag.Float64Var(&o.share, "share", 0, "give dyno's run of a suite this share of the usual protocol's time (default: dyno's own default)")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
 	flag.Parse()
 	if len(os.Args) == 2 && os.Args[1] == noiseArg {

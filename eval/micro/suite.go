@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/perf/benchfmt"
@@ -27,7 +29,8 @@ type suite struct {
 	dir              string
 }
 
-// allSuites compares whole suites of benchmarks: dyno with its default time, go test -count=10 of both and benchstat, and a long run as the truth.
+// allSuites compares whole suites of benchmarks: dyno with its default time or -share, go test -count=10 of both and benchstat, and a long run
+// as the truth.
 func (l *lab) allSuites(ctx context.Context, names string) error {
 	for _, name := range strings.Fields(names) {
 		module, versions, ok1 := strings.Cut(name, "@")
@@ -102,20 +105,16 @@ func (l *lab) suite(ctx context.Context, s *suite) error {
 		return found, err
 	}
 	fmt.Printf("%s %s..%s\n", s.module, s.old, s.new)
-	found, err := run("quick-")
+	truth, took, err := l.slowly(ctx, s, run)
 	if err != nil {
 		return err
 	}
-	if l.plain {
-		if err := l.benchstat(ctx, s); err != nil {
-			return err
-		}
+	var length []string
+	if l.share > 0 && took > 0 {
+		length = []string{"-d", time.Duration(l.share * float64(took)).Round(time.Second).String()}
 	}
-	if l.truth == 0 {
-		return nil
-	}
-	truth, err := run("truth-", "-d", l.truth.String())
-	if err != nil {
+	found, err := run("quick-", length...)
+	if err != nil || truth == nil {
 		return err
 	}
 	var missed, wrong []string
@@ -142,6 +141,21 @@ func (l *lab) suite(ctx context.Context, s *suite) error {
 	return nil
 }
 
+// slowly is the long run, which is nil without -truth, and the time of the usual protocol, 0 without -plain. They run side by side, as what
+// counts of the protocol is its time, and the long run can stand noise.
+func (l *lab) slowly(ctx context.Context, s *suite, run func(string, ...string) (map[string]versus, error)) (truth map[string]versus, took time.Duration, err error) {
+	var both sync.WaitGroup
+	var usually, long error
+	if l.plain {
+		both.Go(func() { took, usually = l.benchstat(ctx, s) })
+	}
+	if l.truth > 0 {
+		both.Go(func() { truth, long = run("truth-", "-d", l.truth.String()) })
+	}
+	both.Wait()
+	return truth, took, errors.Join(usually, long)
+}
+
 // times reads the comparisons of sec/op by package and name, and counts the benchmarks without one.
 func times(data []byte) (found map[string]versus, failed int, err error) {
 	var t table
@@ -160,15 +174,16 @@ func times(data []byte) (found map[string]versus, failed int, err error) {
 	return found, failed, nil
 }
 
-// benchstat is the usual protocol.
-func (l *lab) benchstat(ctx context.Context, s *suite) error {
+// benchstat is the usual protocol, and the time that it takes.
+func (l *lab) benchstat(ctx context.Context, s *suite) (time.Duration, error) {
 	began := time.Now()
 	var sides []map[string][]float64
 	for _, version := range []string{s.old, s.new} {
-		if err := git(s.dir, "checkout", "-q", version); err != nil {
-			return err
+		dir := filepath.Join(l.dir, "benchstat")
+		if err := errors.Join(os.RemoveAll(dir), git(l.dir, "clone", "-q", "-b", version, s.dir, dir)); err != nil {
+			return 0, err
 		}
-		out, err := l.tool(ctx, s.dir, "go", "test", "-vet=off", "-run=^$", "-bench=.", "-count=10", "-cpu=1", "-timeout=5h", "./...")
+		out, err := l.tool(ctx, dir, "go", "test", "-vet=off", "-run=^$", "-bench=.", "-count=10", "-cpu=1", "-timeout=5h", "./...")
 		if err != nil {
 			fmt.Println("  go test fails, and what it printed before counts:", strings.SplitN(err.Error(), "\n", 2)[0])
 		}
@@ -191,6 +206,7 @@ func (l *lab) benchstat(ctx context.Context, s *suite) error {
 		}
 		n++
 	}
-	fmt.Printf("  go test -count=10 of both and benchstat: %v, %d benchmarks, %d called changed\n", time.Since(began).Round(time.Second), n, changed)
-	return git(s.dir, "checkout", "-q", s.new)
+	took := time.Since(began)
+	fmt.Printf("  go test -count=10 of both and benchstat: %v, %d benchmarks, %d called changed\n", took.Round(time.Second), n, changed)
+	return took, nil
 }

@@ -73,7 +73,7 @@ func (a about) put(of schema) {
 }
 
 // knownFactors are those that an editor offers.
-var knownFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOEXPERIMENT", "go", "rev", "build", "limit.cpu", "limit.memory", "load.rate", "load.speed", "load.concurrency"}
+var knownFactors = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOEXPERIMENT", "go", "rev", "version", "build", "limit.cpu", "limit.memory", "load.rate", "load.speed", "load.concurrency"}
 
 // describe gives each key what keys.yaml says of it. A key without is a mistake, and so is a text without key.
 func describe(root, step schema) error {

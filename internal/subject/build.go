@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/gomod"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/subject/worktree"
 )
@@ -54,6 +55,7 @@ type Builder struct {
 	built      map[string]*Built
 	layouts    [2]uint32                // of the executables that are kept, the later one last
 	copies     map[string]source        // of module versions
+	deps       map[string]gomod.Taken   // other versions of dependencies
 	commits    map[string]string        // by repository and revision
 	trees      map[string]string        // worktrees, by repository, commit and what was prepared in them
 	made       map[string]worktree.Made // of commits, by worktree
@@ -84,7 +86,7 @@ func NewBuilder(parent string) (*Builder, error) {
 	}
 	b := &Builder{
 		dir:   guard.TempName(parent),
-		built: map[string]*Built{}, copies: map[string]source{}, trees: map[string]string{}, commits: map[string]string{},
+		built: map[string]*Built{}, copies: map[string]source{}, deps: map[string]gomod.Taken{}, trees: map[string]string{}, commits: map[string]string{},
 		tests: map[string]*TestPackage{}, made: map[string]worktree.Made{}, overlays: map[string]string{},
 	}
 	if b.guard, err = guard.Start(guard.Job{Scratch: []string{b.dir}}, guard.IO{}); err != nil {
@@ -162,7 +164,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 	if s.Binary != "" {
 		return given(s)
 	}
-	key := fmt.Sprintf("%q %q %t %t %d", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), pairs(buildVariables(s.Env)), s.NoInject, s.Plantable, s.Layout)
+	key := fmt.Sprintf("%q %q %q %t %t %d", append([]string{s.Dir, s.Package, s.Module, s.Rev, s.Go}, s.Build...), pairs(buildVariables(s.Env)), pairs(s.Deps), s.NoInject, s.Plantable, s.Layout)
 	if built := b.built[key]; built != nil {
 		return built, nil
 	}

@@ -393,18 +393,6 @@ func TestRevisionsPlace(t *testing.T) {
 	}
 }
 
-func TestReplacedByDirectory(t *testing.T) {
-	b := newBuilder(t)
-	check := func(replace string) error {
-		dir := tree(t, "go.mod", "module example.org/x\n\ngo 1.26\n\nrequire example.org/y v1.0.0\n\nreplace example.org/y => "+replace+"\n")
-		return b.checkReplaced(t.Context(), &downloaded{Path: "example.org/x", Version: "v1.2.3", Dir: dir})
-	}
-	wantError(t, check("../y"), "example.org/x@v1.2.3 replaces example.org/y by its directory ../y", "clone")
-	if err := check("example.org/z v1.0.0"); err != nil {
-		t.Errorf("replaced by a published module: %v", err)
-	}
-}
-
 func TestUnknownBuildFlag(t *testing.T) {
 	b := newBuilder(t)
 	dir := tree(t, "go.mod", "module example.org/x\n", "main.go", helloMain, "main_test.go", "package main\n")

@@ -121,6 +121,7 @@ func (b *Builder) addTree(ctx context.Context, w worktree.Commit) (string, error
 
 // differs warns of what a revision is built with, or without, unlike the working tree.
 func (b *Builder) differs(src *source, s dyno.Subject) (w dyno.Warnings) {
+	w = slices.Clone(src.along)
 	made := b.madeOf(src.dir)
 	for _, dir := range made.Outside {
 		w.AddOf(dyno.WarnOutside, dir, "%s is outside of the repository: revision %s is built with what is there now", dir, s.Rev)

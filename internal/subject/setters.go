@@ -40,7 +40,7 @@ func (b *Builder) Setters(ctx context.Context, s dyno.Subject, name, value strin
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := fmt.Sprintf("%q", []string{s.Dir, s.Package, s.Module, s.Rev, s.Go, strings.Join(s.Build, " "), name, value})
+	key := fmt.Sprintf("%q", []string{s.Dir, s.Package, s.Module, s.Rev, s.Go, strings.Join(s.Build, " "), fmt.Sprint(s.Deps), name, value})
 	if found, ok := b.setters[key]; ok {
 		return found
 	}

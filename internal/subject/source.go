@@ -4,29 +4,30 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/version"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/subject/gomod"
 	"github.com/dynolab/dyno/internal/subject/worktree"
 )
 
 // A source is a main package on disk, with the environment and flags to build it.
 type source struct {
 	dir   string // of the package; holds no symbolic link
+	root  string // of the copy of a published module that it is in; "" if it is in none
 	rev   string // for Built.Rev
 	env   map[string]string
 	flags []string
-	tool  string // the go command that compiles it; "" means that of PATH
+	tool  string        // the go command that compiles it; "" means that of PATH
+	along dyno.Warnings // of dependencies in other versions
 }
 
 func planErrorf(format string, args ...any) error {
@@ -48,10 +49,13 @@ func (b *Builder) find(ctx context.Context, s dyno.Subject) (*source, error) {
 	default:
 		err = planErrorf("%s is not built from source", s.String())
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = src.choose(s.Go)
 	}
-	return &src, src.choose(s.Go)
+	if err == nil {
+		err = b.takeDeps(ctx, &src, &s, ".")
+	}
+	return &src, err
 }
 
 // local returns the directory of the user's package, or that of it in another revision's worktree.
@@ -180,100 +184,44 @@ func (src *source) choose(v string) error {
 	}
 }
 
-// module copies a module out of the module cache, where go refuses overlays.
+// module returns a copy of a published module.
 func (b *Builder) module(ctx context.Context, spec string) (src source, err error) {
 	if src, ok := b.copies[spec]; ok {
 		return src, nil
 	}
-	pkg, query, ok := strings.Cut(spec, "@")
-	if !ok || pkg == "" || query == "" {
-		return src, planErrorf("module %s has no version (want for example %s@latest)", spec, pkg)
-	}
-	scratch := b.name("module")
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return src, err
-	}
-	// So that no go.mod above the folder counts.
-	if err := os.WriteFile(filepath.Join(scratch, "go.mod"), []byte("module dyno.invalid/scratch\n"), 0o600); err != nil {
-		return src, err
-	}
-	m, err := b.download(ctx, scratch, pkg, query)
-	if err == nil {
-		err = b.checkReplaced(ctx, m)
-	}
+	c, err := b.modules().Copy(ctx, spec, b.name("module"))
 	if err != nil {
 		return src, err
 	}
-	dir := filepath.Join(scratch, "src")
-	if err := os.CopyFS(dir, os.DirFS(m.Dir)); err != nil { // files become writable
-		return src, fmt.Errorf("copy module %s: %w", m.Path, err)
-	}
-	if mod := filepath.Join(dir, "go.mod"); !exists(mod) { // it is older than modules
-		if err := os.WriteFile(mod, []byte("module "+m.Path+"\n"), 0o600); err != nil {
-			return src, err
-		}
-	}
 	// -mod=mod: the copy may lack go.sum lines, or a vendor folder that the zip left out.
-	src = source{
-		dir: filepath.Join(dir, strings.TrimPrefix(pkg, m.Path)), rev: m.Version,
-		flags: []string{"-mod=mod"},
-	}
+	src = source{dir: c.Dir, root: c.Root, rev: c.Version, flags: []string{"-mod=mod"}}
 	b.copies[spec] = src
 	return src, nil
 }
 
-// downloaded is the output of go mod download -json.
-type downloaded struct{ Path, Version, Dir, Error string }
-
-// download finds the module with the longest path that has the package; see
-// https://go.dev/ref/mod#resolve-pkg-mod.
-func (b *Builder) download(ctx context.Context, dir, pkg, query string) (*downloaded, error) {
-	env := map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod"}
-	var first error
-	for p := pkg; p != "." && strings.Contains(p, "."); p = path.Dir(p) {
-		out, err := b.command(ctx, dir, env, "go", "mod", "download", "-json", p+"@"+query)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var m downloaded
-		if jerr := json.Unmarshal([]byte(out), &m); jerr != nil {
-			return nil, fmt.Errorf("download %s@%s: %w", p, query, errors.Join(err, jerr))
-		}
-		if m.Error == "" && exists(filepath.Join(m.Dir, strings.TrimPrefix(pkg, p))) {
-			return &m, nil
-		}
-		if first == nil && m.Error != "" {
-			first = errors.New(m.Error)
-		}
-	}
-	return nil, fmt.Errorf("no module has the package %s at %s: %v", pkg, query, first)
+func (b *Builder) modules() *gomod.Maker {
+	return &gomod.Maker{First: firstMessage, Go: func(ctx context.Context, dir string, env map[string]string, args ...string) (string, error) {
+		return b.command(ctx, dir, env, "go", args...)
+	}}
 }
 
-// checkReplaced returns an error if the module takes others from directories beside its own, which are
-// not in what is downloaded. The go command refuses to install such a module, too.
-func (b *Builder) checkReplaced(ctx context.Context, m *downloaded) error {
-	file := filepath.Join(m.Dir, "go.mod")
-	if !exists(file) {
+// takeDeps gives a source the versions of dependencies that s names.
+func (b *Builder) takeDeps(ctx context.Context, src *source, s *dyno.Subject, patterns ...string) error {
+	if len(s.Deps) == 0 {
 		return nil
 	}
-	out, err := b.command(ctx, m.Dir, map[string]string{"GOWORK": "off", "GOFLAGS": "-mod=mod"}, "go", "mod", "edit", "-json", file)
-	if err != nil {
-		return err
-	}
-	var mod struct {
-		Replace []struct {
-			Old, New struct{ Path, Version string }
+	key := fmt.Sprintf("%q %q %q %q %q", src.dir, src.flags, pairs(src.env), pairs(s.Deps), patterns)
+	made, ok := b.deps[key]
+	if !ok {
+		own := slices.Concat(src.flags, s.Build)
+		var err error
+		if made, err = b.modules().Take(ctx, src.dir, src.env, own, s.Deps, b.name("deps"), patterns...); err != nil {
+			return err
 		}
+		b.deps[key] = made
 	}
-	if err := json.Unmarshal([]byte(out), &mod); err != nil {
-		return fmt.Errorf("read go.mod of %s: %w", m.Path, err)
-	}
-	for _, r := range mod.Replace {
-		if r.New.Version == "" { // as only directories have none
-			return planErrorf("module %s@%s replaces %s by its directory %s, which is not published (consider: clone its repository, and run dyno there)",
-				m.Path, m.Version, r.Old.Path, r.New.Path)
-		}
-	}
+	src.flags = slices.Concat(src.flags, made.Flags)
+	src.along = made.Warnings
 	return nil
 }
 

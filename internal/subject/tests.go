@@ -50,7 +50,7 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 	if err != nil {
 		return nil, err
 	}
-	vars, err := b.goEnv(ctx, src, "GOVERSION", "GOFLAGS", "GOMOD")
+	vars, err := b.goEnv(ctx, src, "GOVERSION", "GOFLAGS", "GOMOD", "GOMODCACHE")
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,9 @@ func (b *Builder) Tests(ctx context.Context, s dyno.Subject, patterns []string) 
 			return nil, err
 		}
 		for _, l := range found {
+			if within(l.Dir, vars[3]) {
+				return nil, planErrorf("package %s is in the module cache, where the go command takes no other files (consider: dyno bench %[1]s@VERSION, with the module's version)", l.ImportPath)
+			}
 			if p := b.testPackage(l, src, vars[0], vars[1]); l.tests() && !slices.Contains(tests, p) {
 				p.Warnings, p.all = b.differs(src, s), all
 				all.paths = append(all.paths, p.ImportPath)
@@ -105,14 +108,22 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 	if err != nil {
 		return nil, nil, planErrorf("directory %s: %v", s.Dir, err)
 	}
-	src := &source{dir: user, env: buildVariables(s.Env), flags: s.Build}
-	if s.Rev == "" {
+	src := &source{dir: user}
+	switch {
+	case s.Module != "":
+		*src, err = b.module(ctx, s.Module)
+	case s.Rev == "":
 		src.rev = b.current(ctx, user)
-	} else {
+	default:
 		s.Package = user // for the message
-		if src.dir, src.rev, err = b.revision(ctx, s, user); err != nil {
-			return nil, nil, err
-		}
+		src.dir, src.rev, err = b.revision(ctx, s, user)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	src.env, src.flags = buildVariables(s.Env), slices.Concat(src.flags, s.Build)
+	if s.Module != "" {
+		src.env["GOWORK"] = "off"
 	}
 	if len(patterns) == 0 {
 		patterns = []string{"."}
@@ -124,7 +135,11 @@ func (b *Builder) testSource(ctx context.Context, s dyno.Subject, patterns []str
 		}
 		there = append(there, p)
 	}
-	return src, there, src.choose(s.Go)
+	if err = src.choose(s.Go); err == nil {
+		s.Build = nil // which are in src.flags
+		err = b.takeDeps(ctx, src, &s, append([]string{"-test"}, there...)...)
+	}
+	return src, there, err
 }
 
 // listed is a package in the output of go list.

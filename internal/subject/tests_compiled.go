@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 	"sync"
 
@@ -70,8 +72,17 @@ func untested(path string) string {
 	return path
 }
 
-// Tree returns the files of the repository that p is in, but for those that git ignores.
+// Tree returns the files of the published module or of the repository that p is in, but for those that git ignores.
 func (b *Builder) Tree(ctx context.Context, p *TestPackage) (t samecode.Tree, err error) {
+	if t.Root = p.src.root; t.Root != "" {
+		err = fs.WalkDir(os.DirFS(t.Root), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				t.Files = append(t.Files, name)
+			}
+			return err
+		})
+		return t, err
+	}
 	if t.Root, err = b.git(ctx, p.src.dir, "rev-parse", "--show-toplevel"); err != nil {
 		return t, err
 	}

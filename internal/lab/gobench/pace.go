@@ -234,6 +234,6 @@ func starred(name, level string) (string, bool) {
 // turnsRuntime reports whether settings differ in the cost of collecting: by environment, toolchain
 // or flags, not by the source alone.
 func turnsRuntime(e *dyno.Experiment) bool {
-	source := []string{"rev", dyno.BenchFactor, dyno.AAFactor}
-	return slices.ContainsFunc(slices.Concat(e.Levels()...), func(l dyno.Level) bool { return !slices.Contains(source, l.Factor) })
+	same := []string{dyno.BenchFactor, dyno.AAFactor}
+	return slices.ContainsFunc(slices.Concat(e.Levels()...), func(l dyno.Level) bool { return !dyno.OfSource(l.Factor) && !slices.Contains(same, l.Factor) })
 }

@@ -48,10 +48,10 @@ func (w *Run) leaveOut(ctx context.Context) error {
 	return nil
 }
 
-// onlyRevisions reports whether settings differ in nothing but the revision.
+// onlyRevisions reports whether settings differ in nothing but the source.
 func (w *Run) onlyRevisions() bool {
 	others := func(s *side) string {
-		return slices.DeleteFunc(slices.Clone(s.trial.Setting), func(l dyno.Level) bool { return l.Factor == "rev" }).String()
+		return slices.DeleteFunc(slices.Clone(s.trial.Setting), func(l dyno.Level) bool { return dyno.OfSource(l.Factor) }).String()
 	}
 	for _, s := range w.sides[1:] {
 		if others(s) != others(w.sides[0]) || s.packages[0] == w.sides[0].packages[0] || s.packages[0].Go != w.sides[0].packages[0].Go {

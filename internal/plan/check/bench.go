@@ -10,7 +10,7 @@ import (
 
 // benchFactors are the factors of a Bench beside environment variables, which
 // hold for the build too.
-var benchFactors = []string{"go", "rev", "build", dyno.BenchFactor}
+var benchFactors = []string{"go", "build", dyno.BenchFactor}
 
 func checkBench(e *dyno.Experiment) *dyno.PlanError {
 	b := e.Bench
@@ -28,11 +28,14 @@ func checkBench(e *dyno.Experiment) *dyno.PlanError {
 	}
 	for _, s := range e.Levels() {
 		for _, l := range s {
-			if !slices.Contains(benchFactors, l.Factor) && !dyno.IsName(l.Factor) {
-				return dyno.PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, build or bench)", l.Factor).Of("vary", l.Factor)
+			if !slices.Contains(benchFactors, l.Factor) && !dyno.OfSource(l.Factor) && !dyno.IsName(l.Factor) {
+				return dyno.PlanErrorf("factor %s is not for benchmarks (want an environment variable, go, rev, version, dep:MODULE, build or bench)", l.Factor).Of("vary", l.Factor)
 			}
 			if l.Factor == dyno.BenchFactor && strings.Trim(l.Value, "/*") == "" {
 				return dyno.PlanErrorf("bad level %q of bench (want an element of a benchmark's name, such as Pipeline1 or variant=slow)", l.Value).Of("vary", l.Factor)
+			}
+			if err := checkVersion(l); err != nil {
+				return err
 			}
 		}
 		t, err := e.Written(s)

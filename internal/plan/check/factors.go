@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/dynolab/dyno"
@@ -72,6 +73,10 @@ func checkSource(t *dyno.Trial) *dyno.PlanError {
 	for _, l := range t.Setting {
 		switch {
 		case strings.HasPrefix(l.Factor, "load.") || strings.HasPrefix(l.Factor, "arg."):
+		case l.Factor == "version" && (s.Package != "" || s.Binary != "" || s.URL != "" || strings.HasPrefix(s.Module, "@")):
+			return dyno.PlanErrorf("factor version needs a published module, not %s (consider: its import path, or factor rev for revisions of a repository)", cmp.Or(s.Package, s.Binary, s.URL)).Of("vary", "version")
+		case strings.HasPrefix(l.Factor, dyno.DepFactor) && !s.Source():
+			return dyno.PlanErrorf("factor %s needs a subject that is built from source, not %s", l.Factor, s).Of("vary", l.Factor)
 		case l.Factor == "rev" && s.Package == "":
 			return dyno.PlanErrorf("factor rev needs a package in a git repository, not %s", s).Of("vary", "rev")
 		case (l.Factor == "go" || l.Factor == "build") && !s.Source():
@@ -84,10 +89,29 @@ func checkSource(t *dyno.Trial) *dyno.PlanError {
 		if !dyno.RuntimeTakes(l) {
 			return dyno.PlanErrorf("%s=%s: the Go runtime does not accept this value", l.Factor, l.Value).Of("vary", l.Factor)
 		}
+		if err := checkVersion(l); err != nil {
+			return err
+		}
 	}
 	return cmp.Or(
 		wrong(t.Limits != (dyno.Limits{}) && !s.Launched(), "limits", "limits need a subject that dyno launches, not %s", s),
 		wrong(s.Go != "" && !s.Source(), "subject go", "go needs a subject that is built from source, not %s", s),
+	)
+}
+
+var moduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*$`)
+
+// checkVersion finds levels that cannot be what the go command takes for a version: https://go.dev/ref/mod#version-queries.
+func checkVersion(l dyno.Level) *dyno.PlanError {
+	module, dep := strings.CutPrefix(l.Factor, dyno.DepFactor)
+	if !dep && l.Factor != "version" {
+		return nil
+	}
+	bad := l.Value == "" || strings.HasPrefix(l.Value, "-") || strings.ContainsAny(l.Value, " @,")
+	return cmp.Or(
+		wrong(dep && !moduleName.MatchString(module), "vary "+l.Factor, "bad module %q (want its path, as go list -m all prints it)", module),
+		wrong(bad && dep, "vary "+l.Factor, "bad version %q (want for example v1.20.0, latest, or . for that of go.mod)", l.Value),
+		wrong(bad, "vary "+l.Factor, "bad version %q (want for example v1.20.0 or latest)", l.Value),
 	)
 }
 

@@ -13,7 +13,7 @@ import (
 // checkNeeds checks what the subject of a trial needs.
 func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 	needs := t.Subject.Needs
-	if err := t.Subject.CheckUses(); err != nil {
+	if err := checkUses(&t.Subject); err != nil {
 		return err
 	}
 	if len(needs) == 0 {
@@ -36,6 +36,16 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 		need := needs[name]
 		if err := checkNeed(name, &need); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkUses finds names of needs that are in the templates of a subject, but not in the plan.
+func checkUses(s *dyno.Subject) *dyno.PlanError {
+	for _, name := range s.Uses() {
+		if _, ok := s.Needs[name]; !ok {
+			return dyno.PlanErrorf("the subject uses {{.needs.%s}}, which is not there (%s)", name, dyno.WantNeed(s.Needs, name)).Of("subject")
 		}
 	}
 	return nil

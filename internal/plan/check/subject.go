@@ -76,6 +76,14 @@ func checkRelink(e *dyno.Experiment) *dyno.PlanError {
 	)
 }
 
+// GatedBuild reports whether relink serves a gate: a change of source, toolchain or flags is to be judged, not where
+// the linker put the code.
+func GatedBuild(e *dyno.Experiment) bool {
+	settings := e.Levels()
+	return e.Relink == nil && e.Subject.Source() && e.On.Kubernetes == nil && e.Slice == 0 &&
+		slices.ContainsFunc(settings[1:], func(s dyno.Setting) bool { return dyno.DifferInBuild(settings[0], s) })
+}
+
 // injectCure is what would put the injected probe into the subject.
 func injectCure(s *dyno.Subject) string {
 	if s.Source() {

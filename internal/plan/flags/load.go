@@ -416,6 +416,8 @@ func Target(e *dyno.Experiment, arg string) error {
 		s.Module = arg
 	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
 		return Mistakef("%s does not exist", arg)
+	case versions(e) != nil:
+		s.Module = arg + "@" + versions(e)[0]
 	default:
 		s.Package = arg // an import path
 	}

@@ -89,7 +89,7 @@ func Deployment(name, container string, s dyno.Setting, why string) string {
 
 // environment reports whether a level is a variable of the service's own environment, not of its build.
 func environment(factor string) bool {
-	return !strings.Contains(factor, ".") && !slices.Contains([]string{"go", "rev", "build", "GOEXPERIMENT", "GOFLAGS", "GOAMD64", "GOARM64", "CGO_ENABLED"}, factor)
+	return !strings.Contains(factor, ".") && !dyno.OfBuild(factor)
 }
 
 func spell(l dyno.Level) string { return dyno.Setting{l}.String() }

@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"plan/flags":          {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
 	"subject":             {".", "cgroup", "subject/driver", "subject/freeport", "subject/gomod", "subject/guard", "subject/lastlines", "subject/samecode", "subject/worktree"},
 	"subject/gomod":       {"."},
+	"subject/commits":     {"."},
 	"subject/awake":       {".", "cgroup", "subject/guard"},
 	"subject/driver":      {},
 	"subject/freeport":    {},
@@ -105,6 +106,7 @@ var layers = map[string][]string{
 	"capacity":            {".", "hist", "stats"},
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
+	"report/bisected":     {".", "analysis/compare", "answer", "bisect", "report/chart", "report/layout", "report/screen", "report/words", "stats"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},
 	"report/export":       {".", "analysis/compare", "hist", "report/layout"},
@@ -124,6 +126,7 @@ var layers = map[string][]string{
 	"report/knee":         {".", "answer", "capacity", "report/chart", "report/layout", "report/plot", "report/screen", "report/words", "stats"},
 	"report/prediction":   {".", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/plot", "report/screen", "report/words"},
 	"report/profile":      {"analysis/profiles", "report/layout", "stats"},
+	"bisect":              {".", "analysis/compare", "stats"},
 	"tune":                {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
 	"web/child":           {"web"},
@@ -134,7 +137,7 @@ var layers = map[string][]string{
 	"cmd/dyno/interrupt":  {},
 	"cmd/dyno/plans":      {"campaign", "plan", "plan/flags"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "tune"},
+	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/commits", "subject/guard", "subject/samecode", "tune"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
 	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }

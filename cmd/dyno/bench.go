@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/plan/check"
@@ -24,42 +25,7 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [PACKAGES] [flags] [-- TEST FLAG...]",
 		Short: "Compare Go benchmarks, side by side",
-		Long: `Bench compares the benchmarks of test packages between two or more settings:
-revisions, Go versions, build flags, environment variables, or two functions of
-one package. PACKAGES are as for go test (default .).
-
-    dyno bench --vary rev=HEAD,.                       uncommitted changes against the last commit
-    dyno bench ./... --vary rev=main,. --fail-worse    in CI
-    dyno bench --bench Encode --vary go=1.25.5,1.26.8
-    dyno bench --vary GOGC=100,400
-    dyno bench github.com/cespare/xxhash/v2/... --vary version=v2.1.2,v2.3.0    a published module
-    dyno bench --vary dep:github.com/klauspost/compress=.,latest            a dependency; "." is that of go.mod
-    dyno bench --vary build=-pgo=off,-pgo=default.pgo
-    dyno bench --vary GOEXPERIMENT=,jsonv2
-    dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
-    dyno bench --aa --blocks 14                        the working tree against itself
-    dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
-    dyno bench --baseline rev:main --cache .bench      against the cached results of main, if any
-    dyno bench -f dyno.yaml                            the key bench of a plan
-    dyno bench --resume dyno-runs/x-20261121-101500    go on after a crash, or --more 10 blocks
-    dyno report dyno-runs/x-20261121-101500            print the same report again
-
-KEY of --vary is go, rev, version, dep:MODULE, build, bench, or an environment variable (GOGC, GODEBUG,
-GOEXPERIMENT ...), which the build sees too. The revision "." is the working tree.
-
-Dyno builds the tests once for each setting. It links them again for every block
-with the functions in a new order, the same in all settings. In a block, all settings
-of a benchmark run at the same time on the same CPU, in turns of milliseconds. Dyno
-adds blocks until each benchmark is decided or known to --precision, for at most
---duration. The chance of a false change in one comparison stays below --error,
-however often dyno looks. Dyno then profiles the benchmarks that changed, and shows
-the functions and lines responsible. It warns of benchmarks that mislead, such as
-one whose result is optimised away.
-
-Flags after -- go to the test binary, such as -- -test.short. Dyno stops and
-continues the processes of a benchmark, which needs a Unix system. It pins them to
-a CPU on Linux only.
-` + summaryHelp,
+		Long:  help.Bench + summaryHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.resume != "" {
 				return resumeBench(cmd, args, &o)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/tuned"
@@ -32,31 +33,8 @@ func newTune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [TARGET] [flags] [-- ARGUMENT...]",
 		Short: "Say which GOGC and GOMEMLIMIT to set, and prove it",
-		Long: `Tune measures a service as it runs today, predicts the effect of other settings of the
-garbage collector, and records the predictions. Then it measures the most promising
-settings side by side with today's. It recommends a setting only if it measured better,
-and "keep what you have" otherwise. TARGET is as for dyno run.
-
-    dyno tune ./cmd/server -- -addr '{{.Addr}}'
-    dyno tune ./cmd/server --goal 'min cpu_per_req' --subject-to 'rss_peak < 400MiB'
-    dyno tune -f dyno.yaml --limit memory=512MiB --subject-to 'p99 < 30ms' --total 10m
-    dyno tune -f dyno.yaml --headroom --try GOMAXPROCS,pgo
-    dyno tune dyno-runs/server-tune-20261121-101500 --patch kubernetes
-
-The default goal is a sum: CPU time per request and peak memory, in per cent of today's,
-where 1% of memory may cost 0.5% of CPU time (--memory-price). Tune tries GOMEMLIMIT, and
-GOGC=off with it, only if memory is reserved for the service: by --limit memory=, a level
-of limit.memory, or --reserve. If a plan has several settings, the first is today's.
-
-The directory has a run for each stage: 1-today, 2-candidates, 3-more, 4-headroom. The
-commands report, compare and view read them. Tune writes predictions.json before
-2-candidates begins. Ctrl-C keeps the results so far, and
---resume DIR goes on with them, as after a crash.
-
-KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build with the CPU
-profile of today's setting), or a factor of --vary with a level: go=1.27.4,
-GOEXPERIMENT=nogreenteagc.`,
-		Args: oneTarget,
+		Long:  help.Tune,
+		Args:  oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.patch != "" {
 				return printPatch(cmd.OutOrStdout(), args, o.patch)

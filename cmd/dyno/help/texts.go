@@ -1,0 +1,83 @@
+package help
+
+// Long texts of commands.
+const (
+	Bisect = `Bisect looks for the commit after --good, up to --bad, that made a service slower or
+larger. It first compares the two ends side by side, and stops if they do not differ.
+Then it measures some versions between them, side by side, where the change most likely
+is. In the end it compares one commit and the one before, alone on fresh blocks: only
+if these two differ is it called the answer, so the chance of a wrong one is --error.
+
+    dyno bisect ./cmd/server --good v1.8.0 --path '/search?q=x'
+    dyno bisect ./cmd/server --good v1.8.0 --bad main --metric cpu_per_req
+    dyno bisect example.org/server/cmd/server@v1.20.0..v1.30.0 --metric rss_peak
+
+A merge is one commit. Commits that changed no file of which the program can be made are
+passed over, and equal programs are measured once. A commit that does not build or start
+is left out, and then the answer may be several commits.
+
+The directory has a run for each step, with the commands report and compare for them.
+Ctrl-C keeps the results so far, and --resume DIR goes on with them, as after a crash.`
+
+	Bench = `Bench compares the benchmarks of test packages between two or more settings:
+revisions, Go versions, build flags, environment variables, or two functions of
+one package. PACKAGES are as for go test (default .).
+
+    dyno bench --vary rev=HEAD,.                       uncommitted changes against the last commit
+    dyno bench ./... --vary rev=main,. --fail-worse    in CI
+    dyno bench --bench Encode --vary go=1.25.5,1.26.8
+    dyno bench --vary GOGC=100,400
+    dyno bench github.com/cespare/xxhash/v2/... --vary version=v2.1.2,v2.3.0    a published module
+    dyno bench --vary dep:github.com/klauspost/compress=.,latest            a dependency; "." is that of go.mod
+    dyno bench --vary build=-pgo=off,-pgo=default.pgo
+    dyno bench --vary GOEXPERIMENT=,jsonv2
+    dyno bench --pair Pipeline1,Pipeline2              BenchmarkPipeline1 and BenchmarkPipeline2
+    dyno bench --aa --blocks 14                        the working tree against itself
+    dyno bench --baseline old.txt                      against a file of go test -bench, not side by side
+    dyno bench --baseline rev:main --cache .bench      against the cached results of main, if any
+    dyno bench -f dyno.yaml                            the key bench of a plan
+    dyno bench --resume dyno-runs/x-20261121-101500    go on after a crash, or --more 10 blocks
+    dyno report dyno-runs/x-20261121-101500            print the same report again
+
+KEY of --vary is go, rev, version, dep:MODULE, build, bench, or an environment variable (GOGC, GODEBUG,
+GOEXPERIMENT ...), which the build sees too. The revision "." is the working tree.
+
+Dyno builds the tests once for each setting. It links them again for every block
+with the functions in a new order, the same in all settings. In a block, all settings
+of a benchmark run at the same time on the same CPU, in turns of milliseconds. Dyno
+adds blocks until each benchmark is decided or known to --precision, for at most
+--duration. The chance of a false change in one comparison stays below --error,
+however often dyno looks. Dyno then profiles the benchmarks that changed, and shows
+the functions and lines responsible. It warns of benchmarks that mislead, such as
+one whose result is optimised away.
+
+Flags after -- go to the test binary, such as -- -test.short. Dyno stops and
+continues the processes of a benchmark, which needs a Unix system. It pins them to
+a CPU on Linux only.
+`
+
+	Tune = `Tune measures a service as it runs today, predicts the effect of other settings of the
+garbage collector, and records the predictions. Then it measures the most promising
+settings side by side with today's. It recommends a setting only if it measured better,
+and "keep what you have" otherwise. TARGET is as for dyno run.
+
+    dyno tune ./cmd/server -- -addr '{{.Addr}}'
+    dyno tune ./cmd/server --goal 'min cpu_per_req' --subject-to 'rss_peak < 400MiB'
+    dyno tune -f dyno.yaml --limit memory=512MiB --subject-to 'p99 < 30ms' --total 10m
+    dyno tune -f dyno.yaml --headroom --try GOMAXPROCS,pgo
+    dyno tune dyno-runs/server-tune-20261121-101500 --patch kubernetes
+
+The default goal is a sum: CPU time per request and peak memory, in per cent of today's,
+where 1% of memory may cost 0.5% of CPU time (--memory-price). Tune tries GOMEMLIMIT, and
+GOGC=off with it, only if memory is reserved for the service: by --limit memory=, a level
+of limit.memory, or --reserve. If a plan has several settings, the first is today's.
+
+The directory has a run for each stage: 1-today, 2-candidates, 3-more, 4-headroom. The
+commands report, compare and view read them. Tune writes predictions.json before
+2-candidates begins. Ctrl-C keeps the results so far, and
+--resume DIR goes on with them, as after a crash.
+
+KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build with the CPU
+profile of today's setting), or a factor of --vary with a level: go=1.27.4,
+GOEXPERIMENT=nogreenteagc.`
+)

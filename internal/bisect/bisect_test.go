@@ -1,0 +1,213 @@
+package bisect
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/stats"
+)
+
+// A world is versions with known levels, and the noise of a machine.
+type world struct {
+	rand    *rand.Rand
+	level   []float64 // logarithm, by version
+	noise   float64   // of a trial
+	broken  map[int]bool
+	program map[int]int // versions with the program of another
+	runs    int
+	blocks  int
+}
+
+const metric = "cpu-sec/req"
+
+func (w *world) search(most int) *Search {
+	s := &Search{Problem: Problem{Plan: &dyno.Experiment{Name: "x"}, Metric: metric, Most: most, Error: 0.05}}
+	for v := range w.level {
+		s.Versions = append(s.Versions, dyno.Level{Factor: "rev", Value: "v" + strconv.Itoa(v)})
+	}
+	s.Build = func(_ context.Context, v int) (string, error) {
+		if w.broken[v] {
+			return "", errors.New("does not compile")
+		}
+		if same, ok := w.program[v]; ok {
+			v = same
+		}
+		return strconv.Itoa(v), nil
+	}
+	return s
+}
+
+// measure is a run: blocks with a level of their own, heavy-tailed noise, and as many of them as dyno run would take.
+func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error) {
+	w.runs++
+	var rs []*dyno.Result
+	for block := 1; block <= 40; block++ {
+		w.blocks++
+		level := 0.2 * w.rand.NormFloat64()
+		for _, setting := range plan.Settings {
+			v, _ := strconv.Atoi(setting[0].Value[1:])
+			x := level + w.level[v] + w.noise*w.rand.NormFloat64()
+			if w.rand.IntN(20) == 0 {
+				x += 5 * w.noise * math.Abs(w.rand.NormFloat64())
+			}
+			r := &dyno.Result{Trial: dyno.Trial{N: len(rs) + 1, Block: block, Setting: setting}}
+			r.Values = dyno.Values{{Metric: metric, Value: math.Exp(x)}}
+			rs = append(rs, r)
+		}
+		table := compare.Tabulate(rs, compare.Options{Settings: plan.Settings, Primary: []string{metric}, Sequential: true})
+		if enough != nil && enough(table, rs) || enough == nil && block >= 6 && table.Settings[1].Versus[metric].Verdict != stats.Unclear {
+			return table, rs, nil
+		}
+	}
+	return compare.Tabulate(rs, compare.Options{Settings: plan.Settings, Primary: []string{metric}, Sequential: true}), rs, nil
+}
+
+func step(n, at int, size float64) []float64 {
+	level := make([]float64, n)
+	for v := at; v < n; v++ {
+		level[v] = math.Log1p(size)
+	}
+	return level
+}
+
+var full = flag.Bool("full", false, "search 400 times, not 20")
+
+// One change is found, and few answers are wrong, whatever the noise; where there is none, there is no answer.
+func TestSearch(t *testing.T) {
+	times := 20
+	if *full {
+		times = 400
+	}
+	for _, test := range []struct {
+		name        string
+		versions    int
+		size, noise float64
+		least       int // of times that it has to be found
+	}{
+		{"5 % among 64", 64, 0.05, 0.02, 18},
+		{"5 % among 1000", 1000, 0.05, 0.02, 18},
+		{"3 % among 64", 64, 0.03, 0.015, 18},
+		{"10 % in much noise", 64, 0.10, 0.06, 17},
+		{"a tenth less", 64, -0.10, 0.03, 18},
+		{"none", 64, 0, 0.03, 0},
+	} {
+		found, wrong, runs, blocks := 0, 0, 0, 0
+		for i := range times {
+			w := &world{rand: rand.New(rand.NewPCG(1, uint64(i))), noise: test.noise}
+			at := 1 + w.rand.IntN(test.versions-1)
+			w.level = step(test.versions, at, test.size)
+			s := w.search(4)
+			if err := s.Ask(t.Context(), w.measure); err != nil {
+				t.Fatal(err)
+			}
+			switch a := s.Answer; {
+			case a.Kind == Found && a.Hi == at && a.Lo == at-1 && test.size != 0:
+				found++
+			case a.Kind == Found:
+				wrong++
+			}
+			runs, blocks = runs+w.runs, blocks+w.blocks
+		}
+		t.Logf("%s: found %d of %d, wrong %d; %.1f runs, %.0f blocks", test.name, found, times, wrong, float64(runs)/float64(times), float64(blocks)/float64(times))
+		if found*20 < test.least*times || wrong > times/20 {
+			t.Errorf("%s: found %d of %d, wrong %d", test.name, found, times, wrong)
+		}
+	}
+}
+
+// What is no single step is not called one, versions that cannot be built are left out, and equal programs are not measured.
+func TestSearchOther(t *testing.T) {
+	const n = 41
+	drift := make([]float64, n)
+	for v := range drift {
+		drift[v] = 0.08 * float64(v) / (n - 1)
+	}
+	two := step(n, 10, 0.06)
+	for v := 30; v < n; v++ {
+		two[v] += math.Log1p(0.05)
+	}
+	back := step(n, 10, 0.06)
+	for v := 30; v < n; v++ {
+		back[v] = 0
+	}
+	broken := map[int]bool{}
+	for v := 15; v < 25; v++ {
+		broken[v] = true
+	}
+	same := map[int]int{}
+	for v := range n {
+		same[v] = 0
+		if v >= 20 {
+			same[v] = 20
+		}
+	}
+	kinds := func(w world) (all map[string]int, runs int) {
+		all = map[string]int{}
+		for i := range 20 {
+			w := w
+			w.rand, w.noise = rand.New(rand.NewPCG(2, uint64(i))), 0.01
+			s := w.search(4)
+			if err := s.Ask(t.Context(), w.measure); err != nil {
+				t.Fatal(err)
+			}
+			a := s.Answer
+			what := string(a.Kind)
+			if a.Kind == Found || a.Kind == Range {
+				what = fmt.Sprintf("%s %d-%d %t", a.Kind, a.Lo, a.Hi, a.Partly)
+			}
+			all[what]++
+			runs = max(runs, w.runs)
+		}
+		return all, runs
+	}
+	for _, test := range []struct {
+		name  string
+		world world
+		want  []string // at least 18 of 20 are one of these
+	}{
+		{"drift", world{level: drift}, []string{"undecided"}},
+		{"two steps", world{level: two}, []string{"found 9-10 true", "found 9-10 false", "found 29-30 true", "found 29-30 false"}},
+		{"there and back", world{level: back}, []string{"no-change"}},
+		{"the change is where nothing builds", world{level: step(n, 20, 0.06), broken: broken}, []string{"range 14-25 false"}},
+		{"two programs", world{level: step(n, 20, 0.06), program: same}, []string{"found 19-20 false"}},
+	} {
+		got, runs := kinds(test.world)
+		sum := 0
+		for _, want := range test.want {
+			sum += got[want]
+		}
+		t.Logf("%s: %v, at most %d runs", test.name, got, runs)
+		if sum < 18 {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+		if test.name == "two programs" && runs > 2 {
+			t.Errorf("equal programs were measured: %d runs", runs)
+		}
+	}
+}
+
+func TestBetween(t *testing.T) {
+	p := uniform(10)
+	none := func(int) bool { return false }
+	if got := Between(p, 0, 10, 2, none); !slices.Equal(got, []int{3, 6}) {
+		t.Error(got)
+	}
+	if got := Between(p, 0, 10, 1, func(v int) bool { return v == 5 }); len(got) != 1 || got[0] == 5 {
+		t.Error(got)
+	}
+	if got := Between(p, 3, 4, 2, none); len(got) != 0 {
+		t.Error(got)
+	}
+	if got := Between(p, 3, 5, 4, none); !slices.Equal(got, []int{4}) {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,153 @@
+package commits
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dynolab/dyno"
+)
+
+func runGit(_ context.Context, dir, input string, args ...string) (string, error) {
+	cmd := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// A repository is made of commits, each of files and their texts in turn; a text of "-" removes the file.
+func repository(t *testing.T, commits ...[]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must := func(args ...string) {
+		t.Helper()
+		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
+			t.Fatalf("git %q: %v", args, err)
+		}
+	}
+	must("init", "-q", "-b", "main")
+	for i, files := range commits {
+		for j := 0; j < len(files); j += 2 {
+			path := filepath.Join(dir, files[j])
+			if files[j+1] == "-" {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(files[j+1]), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must("add", "-A")
+		must("commit", "-q", "--allow-empty", "-m", "commit "+string(rune('a'+i)))
+		must("tag", string(rune('a'+i)))
+	}
+	return dir
+}
+
+const uses = "package main\n\nimport \"example.org/x/lib\"\n\nfunc main() { lib.F() }\n"
+
+// A commit matters if the program may be made of what it changed, be it only in the middle of the history.
+func TestMatters(t *testing.T) {
+	dir := repository(t,
+		[]string{"go.mod", "module example.org/x\n", "cmd/s/main.go", "package main\n\nfunc main() {}\n", "lib/lib.go", "package lib\n\nfunc F() {}\n",
+			"other/other.go", "package other\n", "web/web.go", "package web\n\nimport _ \"embed\"\n\n//go:embed page/index.html\nvar Page string\n", "web/page/index.html", "1"},
+		[]string{"README.md", "b"},
+		[]string{"lib/lib.go", "package lib\n\nfunc F() { println() }\n"},                        // imported by a later commit alone
+		[]string{"lib/lib_test.go", "package lib\n"},                                             // never in the program
+		[]string{"other/other.go", "package other\n\nvar X int\n"},                               // imported by none
+		[]string{"cmd/s/main.go", uses},                                                          //
+		[]string{"lib/notes.txt", "no code"},                                                     //
+		[]string{"lib/asm_amd64.s", "// code\n"},                                                 //
+		[]string{"lib/lib.go", "package lib\n\nimport _ \"example.org/x/web\"\n\nfunc F() {}\n"}, //
+		[]string{"web/page/index.html", "2"},                                                     // embedded
+		[]string{"go.sum", "x\n"},
+		[]string{"cmd/s/main.go", "package main\n\nfunc main() {}\n"}, // lib is not imported any more
+		nil,
+	)
+	h, err := List(t.Context(), runGit, filepath.Join(dir, "cmd/s"), "a", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var matter string
+	for i, c := range h.Commits {
+		name := string(rune('b' + i))
+		if c.Title != "commit "+name || len(c.ID) != 40 || !strings.HasPrefix(c.ID, c.Short()) {
+			t.Errorf("commit %s is %+v", name, c)
+		}
+		if c.Matters {
+			matter += name
+		}
+	}
+	if want := "cfhijkl"; matter != want {
+		t.Errorf("%s matter, want %s", matter, want)
+	}
+	if h.Good.Title != "commit a" || h.Top == "" {
+		t.Errorf("%+v", h.Good)
+	}
+}
+
+// Of two folders with one module, go.mod may take either.
+func TestReplaced(t *testing.T) {
+	dir := repository(t,
+		[]string{"go.mod", "module example.org/x\n\nreplace example.org/dep => ./dep/one\n", "main.go", "package main\n\nimport _ \"example.org/dep\"\n\nfunc main() {}\n",
+			"dep/one/go.mod", "module example.org/dep\n", "dep/one/dep.go", "package dep\n", "dep/two/go.mod", "module example.org/dep\n", "dep/two/dep.go", "package dep\n"},
+		[]string{"dep/one/dep.go", "package dep\n\nvar X int\n"},
+		[]string{"dep/two/dep.go", "package dep\n\nvar X int\n"},
+	)
+	h, err := List(t.Context(), runGit, dir, "a", "main")
+	if err != nil || !h.Commits[0].Matters || !h.Commits[1].Matters {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// A merge is one commit, with all that came by it.
+func TestMerge(t *testing.T) {
+	dir := repository(t, []string{"go.mod", "module example.org/x\n", "main.go", "package main\n\nfunc main() {}\n"})
+	for _, args := range [][]string{{"checkout", "-q", "-b", "side"}, {"commit", "-q", "--allow-empty", "-m", "one"}} {
+		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() { println() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"commit", "-qam", "two"}, {"checkout", "-q", "main"}, {"commit", "-q", "--allow-empty", "-m", "three"}, {"merge", "-q", "--no-ff", "-m", "the merge", "side"}} {
+		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
+			t.Fatal(args, err)
+		}
+	}
+	h, err := List(t.Context(), runGit, dir, "a", "main")
+	if err != nil || len(h.Commits) != 2 || h.Commits[1].Title != "the merge" || !h.Commits[1].Matters || h.Commits[0].Matters {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	dir := repository(t, []string{"main.go", "package main\n"}, []string{"main.go", "package main\n\nfunc main() {}\n"})
+	for _, args := range [][]string{{"checkout", "-q", "-b", "side", "a"}, {"commit", "-q", "--allow-empty", "-m", "aside"}} {
+		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ good, bad, want string }{
+		{"nowhere", "main", "nowhere is no revision of "},
+		{"main", "main", "main and main are the same commit"},
+		{"b", "a", "b is no ancestor of a"},
+		{"side", "main", "side is no ancestor of main (consider: --good "},
+	} {
+		_, err := List(t.Context(), runGit, dir, test.good, test.bad)
+		var mistake *dyno.PlanError
+		if !errors.As(err, &mistake) || !strings.Contains(mistake.Msg, test.want) {
+			t.Errorf("%s..%s: %v, want %s", test.good, test.bad, err, test.want)
+		}
+	}
+	if _, err := List(t.Context(), runGit, t.TempDir(), "a", "b"); err == nil || !strings.Contains(err.Error(), "is not in a git repository") {
+		t.Error(err)
+	}
+}

@@ -31,6 +31,9 @@ func newBisect() *cobra.Command {
 			if e == nil {
 				return printKept(cmd, &o.format, r)
 			}
+			if err := alone(cmd, "--%s is for one run, but bisect decides itself how long each run takes", ofOneRun...); err != nil {
+				return err
+			}
 			b, err := campaign.NewBisection(cmd.Context(), c, r, e, cmp.Or(o.resume, o.dir), o.BisectFlags)
 			if err != nil {
 				return err
@@ -52,6 +55,6 @@ func newBisect() *cobra.Command {
 	fs.StringVar(&o.Metric, "metric", "", "the `metric` that changed, such as cpu_per_req (default: a primary one that is surely worse)")
 	fs.StringVar(&o.Error, "error", "5%", "chance of a wrong answer, a `share`")
 	fs.IntVar(&o.Alive, "alive", 4, "`number` of versions that run side by side, 3 to 6")
-	o.campaignFlags.flags(&p, fs, "bisection", "the `dir`ectory of the bisection (default dyno-runs/NAME-bisect-TIME)", "rev")
+	o.campaignFlags.flags(&p, fs, "bisection", "the `dir`ectory of the bisection (default dyno-runs/NAME-bisect-TIME)", append(ofOneRun, "rev")...)
 	return cmd
 }

@@ -22,6 +22,8 @@ type world struct {
 	level   []float64 // logarithm, by version
 	noise   float64   // of a trial
 	broken  map[int]bool
+	modes   bool        // half of the trials take four times the noise more
+	starts  bool        // what is broken compiles, and does not start
 	program map[int]int // versions with the program of another
 	runs    int
 	blocks  int
@@ -35,7 +37,7 @@ func (w *world) search(most int) *Search {
 		s.Versions = append(s.Versions, dyno.Level{Factor: "rev", Value: "v" + strconv.Itoa(v)})
 	}
 	s.Build = func(_ context.Context, v int) (string, error) {
-		if w.broken[v] {
+		if w.broken[v] && !w.starts {
 			return "", errors.New("does not compile")
 		}
 		if same, ok := w.program[v]; ok {
@@ -56,10 +58,18 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 		for _, setting := range plan.Settings {
 			v, _ := strconv.Atoi(setting[0].Value[1:])
 			x := level + w.level[v] + w.noise*w.rand.NormFloat64()
+			if w.modes && w.rand.IntN(2) == 0 {
+				x += 4 * w.noise
+			}
 			if w.rand.IntN(20) == 0 {
 				x += 5 * w.noise * math.Abs(w.rand.NormFloat64())
 			}
 			r := &dyno.Result{Trial: dyno.Trial{N: len(rs) + 1, Block: block, Setting: setting}}
+			if w.broken[v] {
+				r.Err = "it does not start"
+				rs = append(rs, r)
+				continue
+			}
 			r.Values = dyno.Values{{Metric: metric, Value: math.Exp(x)}}
 			rs = append(rs, r)
 		}
@@ -91,20 +101,30 @@ func TestSearch(t *testing.T) {
 		name        string
 		versions    int
 		size, noise float64
-		least       int // of times that it has to be found
+		least       int     // of times that it has to be found
+		broken      float64 // share of the versions, but for the change, that one before, and the ends
+		starts      bool    // they compile
+		modes       bool    // a trial is fast or slow by chance
 	}{
-		{"5 % among 64", 64, 0.05, 0.02, 18},
-		{"5 % among 1000", 1000, 0.05, 0.02, 18},
-		{"3 % among 64", 64, 0.03, 0.015, 18},
-		{"10 % in much noise", 64, 0.10, 0.06, 17},
-		{"a tenth less", 64, -0.10, 0.03, 18},
-		{"none", 64, 0, 0.03, 0},
+		{name: "5 % among 64", versions: 64, size: 0.05, noise: 0.02, least: 18},
+		{name: "5 % among 1000", versions: 1000, size: 0.05, noise: 0.02, least: 18},
+		{name: "3 % among 64", versions: 64, size: 0.03, noise: 0.015, least: 18},
+		{name: "10 % in much noise", versions: 64, size: 0.10, noise: 0.06, least: 15},
+		{name: "a tenth less", versions: 64, size: -0.10, noise: 0.03, least: 18},
+		{name: "none", versions: 64, noise: 0.03},
+		{name: "none, in two modes", versions: 64, noise: 0.03, modes: true},
+		{name: "in two modes", versions: 64, size: 0.05, noise: 0.02, modes: true},
+		{name: "a seventh does not compile", versions: 300, size: 0.05, noise: 0.02, least: 18, broken: 0.15},
+		{name: "a seventh does not start", versions: 300, size: 0.05, noise: 0.02, least: 18, broken: 0.15, starts: true},
 	} {
 		found, wrong, runs, blocks := 0, 0, 0, 0
 		for i := range times {
-			w := &world{rand: rand.New(rand.NewPCG(1, uint64(i))), noise: test.noise}
+			w := &world{rand: rand.New(rand.NewPCG(1, uint64(i))), noise: test.noise, starts: test.starts, modes: test.modes, broken: map[int]bool{}}
 			at := 1 + w.rand.IntN(test.versions-1)
 			w.level = step(test.versions, at, test.size)
+			for v := 1; v < test.versions-1; v++ {
+				w.broken[v] = w.rand.Float64() < test.broken && v != at && v != at-1
+			}
 			s := w.search(4)
 			if err := s.Ask(t.Context(), w.measure); err != nil {
 				t.Fatal(err)

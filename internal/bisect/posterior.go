@@ -20,10 +20,7 @@ type Observation struct {
 // (Gelman et al., Bayesian Data Analysis, 3rd ed., section 14.2). Residuals beyond three deviations count as three.
 // The model only says where to look; what is found is shown by other means.
 func Posterior(last int, obs []Observation) []float64 {
-	p := make([]float64, last+1)
-	for k := 1; k <= last; k++ {
-		p[k] = 1 / float64(last)
-	}
+	p := uniform(last)
 	obs = clipped(last, obs)
 	like := make([]float64, last+1)
 	best := math.Inf(-1)

@@ -1,12 +1,14 @@
 package bisect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -28,8 +30,9 @@ const (
 	leastLook = 2    // blocks of a look
 	mostLook  = 12
 	leastPair = 6
-	mostPairs = 3 // compared alone, before the search gives up
-	mostStuck = 2 // looks in a row that narrow little
+	mostPairs = 2                              // compared alone, before the search gives up
+	pairTime  = dyno.Duration(6 * time.Minute) // most, of a pair; as a rule it is decided before
+	mostStuck = 2                              // looks in a row that narrow little
 )
 
 // A Search asks for runs until one version and the one before it, alone on fresh blocks, differ as the ends do. So the
@@ -57,11 +60,12 @@ type Kind string
 
 // The kinds of answers.
 const (
-	Found     Kind = "found"     // one version changed the metric
-	Range     Kind = "range"     // one of several did: those between cannot be measured
-	NoChange  Kind = "no-change" // the ends are not shown to differ
-	OneBuild  Kind = "one-program"
-	Undecided Kind = "undecided" // the ends differ, but no version is shown to differ from the one before
+	Found     Kind = "found"       // one version changed the metric
+	Range     Kind = "range"       // one of several did: those between cannot be measured
+	NoChange  Kind = "no-change"   // the ends are not shown to differ
+	OneBuild  Kind = "one-program" // the ends are the same program, to the byte
+	NoRatio   Kind = "no-ratio"    // the metric is 0 at an end, so no ratio leads to the change
+	Undecided Kind = "undecided"   // the ends differ, but no version is shown to differ from the one before
 )
 
 // An Answer is what is known so far.
@@ -73,11 +77,19 @@ type Answer struct {
 	Pair      compare.Versus // of Found and Range: Hi against Lo, on blocks of their own
 	PairRun   string         // its run
 	PairTable *compare.Table // what that found, with causes
-	Partly    bool           // of these: the pair's change is surely less than that of the ends
+	Partly    bool           // of these: the pair's change is probably less than that of the ends
+	Failed    []Pair         // that were compared alone, and do not surely differ
 	Posterior []float64      // by version, of the model
 	Measured  []Measured     // in the order of versions
 	Skipped   map[int]error  // that do not build, or do not start
 	Built     int            // versions that were built
+}
+
+// A Pair is two versions that were compared alone.
+type Pair struct {
+	Lo, Hi int
+	Versus compare.Versus
+	Run    string
 }
 
 // Measured is what the blocks say of a version.
@@ -139,7 +151,7 @@ func (s *Search) Ask(ctx context.Context, measure Measure) error {
 		s.obs, s.blocks = nil, 0
 		s.keep([]int{0, last}, results) // as the metric is known now
 	}
-	if err != nil || a.Kind == NoChange {
+	if err != nil || a.Kind != Undecided {
 		return err
 	}
 	return s.look(ctx, measure)
@@ -156,7 +168,9 @@ func (s *Search) ends(t *compare.Table) {
 			a.Metric, a.Ends = row.Name, v
 		}
 	}
-	if v := a.Ends.Verdict; v == stats.Worse || s.Metric != "" && v == stats.Better {
+	if v := a.Ends.Verdict; (v == stats.Worse || v == stats.Better) && math.IsNaN(a.Ends.Ratio) {
+		a.Kind, a.Metric = NoRatio, cmp.Or(a.Metric, s.Metric)
+	} else if v == stats.Worse || s.Metric != "" && v == stats.Better {
 		a.Kind = Undecided
 	} else {
 		a.Metric = s.Metric
@@ -167,13 +181,17 @@ func (s *Search) ends(t *compare.Table) {
 func (s *Search) look(ctx context.Context, measure Measure) error {
 	a := &s.Answer
 	looks := 3 + int(math.Ceil(2*math.Log(float64(len(s.Versions)))/math.Log(float64(s.Most-1)))) // twice as many as without noise, and some
-	for stuck, tried := 0, 0; stuck < mostStuck && looks > 0; {
+	for stuck := 0; stuck < mostStuck && looks > 0; {
 		lo, hi := s.narrow()
 		a.Lo, a.Hi = lo, hi
 		mids := Between(a.Posterior, lo, hi, s.Most-2, func(v int) bool { return a.Skipped[v] != nil })
 		if len(mids) == 0 {
+			same := s.sums[lo] != "" && s.sums[lo] == s.sums[hi]
+			if same || slices.ContainsFunc(a.Failed, func(p Pair) bool { return p.Lo == lo && p.Hi == hi }) {
+				return nil
+			}
 			done, err := s.pair(ctx, measure, lo, hi)
-			if tried++; done || err != nil || tried == mostPairs {
+			if done || err != nil || len(a.Failed) == mostPairs {
 				return err
 			}
 			continue
@@ -192,7 +210,8 @@ func (s *Search) look(ctx context.Context, measure Measure) error {
 			s.obs = append(s.obs[:from:from], s.observe(alive, rs)...)
 			l, h := s.narrow()
 			n := blocksOf(rs)
-			return n >= leastLook && !slices.ContainsFunc(mids, func(v int) bool { return v > l && v < h }) || n >= mostLook
+			open := slices.ContainsFunc(mids, func(v int) bool { return v > l && v < h && (n < leastLook || s.known(v)) }) // what fails in each block tells nothing
+			return n >= leastLook && !open || n >= mostLook
 		}, alive...)
 		if err != nil {
 			return err
@@ -211,34 +230,60 @@ func (s *Search) look(ctx context.Context, measure Measure) error {
 func (s *Search) pair(ctx context.Context, measure Measure, lo, hi int) (done bool, err error) {
 	a := &s.Answer
 	plan := s.judged(lo, hi)
+	plan.Within = pairTime
 	if len(plan.Profile) == 0 {
 		plan.Profile = []string{"cpu", "allocs"}
 	}
 	s.tell("%s against %s, alone on fresh blocks", s.Versions[hi].Value, s.Versions[lo].Value)
+	better := 0
 	differs := func(t *compare.Table) bool {
+		for _, row := range t.Rows {
+			if row.Key == a.Metric {
+				better = row.Better
+			}
+		}
 		v := t.Settings[1].Versus[a.Metric]
-		return v.Verdict == a.Ends.Verdict && v.P <= s.Error/mostPairs
+		ranks := v.Gate // which suppose nothing of the noise, and may be looked at after any block
+		ranks.Adjusted = ranks.Single()
+		return v.Verdict == a.Ends.Verdict && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: better}) == a.Ends.Verdict
 	}
 	table, _, err := s.run(ctx, measure, "pair", plan, func(t *compare.Table, rs []*dyno.Result) bool {
 		return blocksOf(rs) >= leastPair && (differs(t) || t.Settings[1].Versus[a.Metric].Verdict == stats.Same)
 	}, lo, hi)
-	if table == nil || !differs(table) {
+	if table == nil {
 		return false, err
 	}
 	v := table.Settings[1].Versus[a.Metric]
+	if !differs(table) {
+		a.Failed = append(a.Failed, Pair{lo, hi, v, s.name("pair")})
+		return false, err
+	}
 	a.Kind = Found
 	if hi-lo > 1 {
 		a.Kind = Range
 	}
 	a.Lo, a.Hi, a.Pair, a.PairRun, a.PairTable = lo, hi, v, s.name("pair"), table
-	a.Partly = (v.Ratio > 1) == (a.Ends.Ratio > 1) && (v.Hi < a.Ends.Lo || v.Lo > a.Ends.Hi) && math.Abs(math.Log(v.Ratio)) < math.Abs(math.Log(a.Ends.Ratio))
+	a.Partly = partly(v, a.Ends)
 	return true, err
+}
+
+// partly reports whether a change is probably smaller than another of the same direction: by their intervals, as if those were of a normal.
+func partly(pair, ends compare.Versus) bool {
+	size := func(v compare.Versus) float64 { return math.Abs(math.Log(v.Ratio)) }
+	width := func(v compare.Versus) float64 { return math.Log(v.Hi/v.Lo) / 2 }
+	return size(ends)-size(pair) > math.Hypot(width(pair), width(ends))
 }
 
 // narrow is where the change may be, by the model, and since equal programs have no change between them.
 func (s *Search) narrow() (lo, hi int) {
 	s.Answer.Posterior = Posterior(len(s.Versions)-1, s.obs)
 	lo, hi = bracket(s.Answer.Posterior, doubt)
+	for lo > 0 && !s.known(lo) { // what was not measured tells nothing
+		lo--
+	}
+	for hi < len(s.Versions)-1 && !s.known(hi) {
+		hi++
+	}
 	for v := hi - 1; v > lo; v-- {
 		if sum := s.sums[v]; sum != "" && sum == s.sums[lo] {
 			lo = v
@@ -250,6 +295,11 @@ func (s *Search) narrow() (lo, hi int) {
 		}
 	}
 	return lo, hi
+}
+
+// known reports whether a version was measured.
+func (s *Search) known(version int) bool {
+	return slices.ContainsFunc(s.obs, func(o Observation) bool { return o.Version == version })
 }
 
 // buildAll builds versions between two. fresh says that all can be measured, and none is the program of one of the two.
@@ -282,7 +332,7 @@ func (s *Search) build(ctx context.Context, v int) error {
 	return err
 }
 
-// run measures versions side by side. A version none of whose trials finished is left out from then on, without an error.
+// run measures versions side by side. A version none of whose trials finished is left out from then on.
 func (s *Search) run(ctx context.Context, measure Measure, what string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool, versions ...int) (*compare.Table, []*dyno.Result, error) {
 	s.runs++
 	from := len(s.obs)
@@ -293,9 +343,6 @@ func (s *Search) run(ctx context.Context, measure Measure, what string, plan *dy
 		if why := failed(plan.Settings[i+1], results); why != "" {
 			s.tell("%s is left out: %s", s.Versions[v].Value, why)
 			s.Answer.Skipped[v] = errors.New(why)
-			if ctx.Err() == nil {
-				err = nil
-			}
 		}
 	}
 	return table, results, err

@@ -52,6 +52,8 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 	switch {
 	case !s.Source():
 		return nil, flags.Mistakef("bisect builds versions of a service, but %s is already built (consider: its package, or MODULE@v1.0.0..v1.2.0)", s)
+	case e.Bench != nil:
+		return nil, flags.Mistakef("bisect measures a service, not benchmarks (consider: dyno bench --vary rev=OLD,NEW for two commits)")
 	case len(e.Levels()) > 1:
 		return nil, flags.Mistakef("bisect varies the version alone, but the plan has %d settings (consider: a plan without vary)", len(e.Levels()))
 	case e.Slice > 0 || e.On.Kubernetes != nil || e.Load.Command != "" || e.Load.None:
@@ -80,7 +82,7 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 		return nil, err
 	}
 	own := *e
-	own.Factors, own.Settings = nil, nil
+	own.Factors, own.Settings, own.Thresholds, own.Repeats, own.Within = nil, nil, nil, 0, 0 // of one run; here each takes what it needs
 	b.Plan = &own
 	b.Build = b.build
 	b.Tell = func(format string, args ...any) { fmt.Fprintf(c.Stderr, format+"\n", args...) }
@@ -108,17 +110,17 @@ func (b *Bisection) commits(ctx context.Context, e *dyno.Experiment, o BisectFla
 		return err
 	}
 	all := append([]commits.Commit{h.Good}, h.Commits...)
+	any := roundabout(e)
 	for i := range all {
 		c := &all[i]
-		if i > 0 && !c.Matters && e.Subject.Prepare == "" {
+		if i > 0 && i < len(all)-1 && !c.Matters && !any { // the ends stay: whether they are one program shows
 			b.passed++
 			continue
 		}
 		b.add(dyno.Level{Factor: "rev", Value: c.Short()}, c.Title, c.Date, c.Files)
 	}
-	if len(b.versions) < 2 {
-		return fmt.Errorf("none of the %s from %s to %s changed a file that the program is made of, so it is the same at both ends",
-			layout.Count(len(h.Commits), "commit"), o.Good, cmp.Or(o.Bad, "HEAD"))
+	if b.Record.Dir() == "" { // so that a later session means the same, whatever was committed meanwhile
+		b.Record.Flags["good"], b.Record.Flags["bad"] = []string{h.Good.ID}, []string{all[len(all)-1].ID}
 	}
 	if changes, _ := Tool(ctx, dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" && o.Bad == "" {
 		b.notes = append(b.notes, "Your uncommitted changes are in no version.")
@@ -126,9 +128,16 @@ func (b *Bisection) commits(ctx context.Context, e *dyno.Experiment, o BisectFla
 	return nil
 }
 
-// git runs it without the hooks of the user's repository.
+// roundabout reports whether what is built may depend on files that no compiler reads: by a command, or by flags that name some.
+func roundabout(e *dyno.Experiment) bool {
+	flags := strings.Join(append(slices.Clone(e.Subject.Build), e.Subject.Env["GOFLAGS"], os.Getenv("GOFLAGS")), " ")
+	return e.Subject.Prepare != "" || strings.Contains(flags, "-overlay") || strings.Contains(flags, "-modfile") ||
+		strings.Contains(strings.NewReplacer("-pgo=off", "", "-pgo=auto", "").Replace(flags), "-pgo")
+}
+
+// git runs it without what the user's configuration makes of its output.
 func git(ctx context.Context, dir, input string, args ...string) (string, error) {
-	argv := append([]string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.quotePath=off"}, args...)
+	argv := append([]string{"git", "--no-replace-objects", "-c", "core.hooksPath=" + os.DevNull, "-c", "diff.relative=false", "-c", "diff.ignoreSubmodules=none", "-c", "log.showSignature=false"}, args...)
 	if input != "" {
 		file, err := os.CreateTemp("", "dyno-")
 		if err != nil {
@@ -165,6 +174,7 @@ func (b *Bisection) published(ctx context.Context, e *dyno.Experiment, o BisectF
 		return flags.Mistakef("bisect needs two versions of %s (want for example %[1]s@v1.20.0..v1.30.0)", pkg)
 	}
 	var list []string
+	var first error
 	for module := pkg; len(list) == 0 && strings.Contains(module, "."); module = path.Dir(module) {
 		text, err := Tool(ctx, e.Subject.Dir, "go", "list", "-m", "-versions", "-f", "{{range .Versions}}{{.}} {{end}}", module)
 		if ctx.Err() != nil {
@@ -173,11 +183,21 @@ func (b *Bisection) published(ctx context.Context, e *dyno.Experiment, o BisectF
 		if err == nil {
 			list = strings.Fields(text)
 		}
+		first = cmp.Or(first, err)
+	}
+	for _, v := range []*string{&good, &bad} {
+		if *v != "latest" && !strings.HasPrefix(*v, "v") {
+			*v = "v" + *v
+		}
+	}
+	releases := slices.DeleteFunc(slices.Clone(list), func(v string) bool { return strings.Contains(v, "-") })
+	if bad == "latest" && len(releases) > 0 {
+		bad = releases[len(releases)-1]
 	}
 	from, to := slices.Index(list, good), slices.Index(list, bad)
 	switch {
 	case len(list) == 0:
-		return flags.Mistakef("the go command knows no versions of %s (consider: go list -m -versions MODULE)", pkg)
+		return fmt.Errorf("the go command knows no versions of %s (consider: go list -m -versions MODULE): %w", pkg, first)
 	case from < 0 || to < 0:
 		missing := good
 		if from >= 0 {
@@ -187,12 +207,16 @@ func (b *Bisection) published(ctx context.Context, e *dyno.Experiment, o BisectF
 	case from >= to:
 		return flags.Mistakef("%s is not before %s", good, bad)
 	}
+	early := 0 // before a release
 	for i := from; i <= to; i++ {
-		if strings.Contains(list[i], "-") && i > from && i < to { // before a release
-			b.passed++
+		if strings.Contains(list[i], "-") && i > from && i < to {
+			early++
 			continue
 		}
 		b.add(dyno.Level{Factor: "version", Value: list[i]}, "", "", nil)
+	}
+	if early > 0 {
+		b.notes = append(b.notes, layout.Count(early, "pre-release")+" between the ends: left out.")
 	}
 	e.Subject.Module = pkg + "@" + good
 	return nil
@@ -223,7 +247,11 @@ func (b *Bisection) Print(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s, of which %d changed nothing that the program is made of:\n\n", layout.Count(len(b.versions)-1+b.passed, b.unit()), b.passed)
+	passed := ""
+	if b.passed > 0 {
+		passed = fmt.Sprintf(", of which %d changed nothing that the program is made of", b.passed)
+	}
+	fmt.Fprintf(w, "%s%s:\n\n", layout.Count(len(b.versions)-1+b.passed, b.unit()), passed)
 	for i, v := range b.versions {
 		end := map[int]string{0: "good", len(b.versions) - 1: "bad"}[i]
 		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-4s  %s  %s", end, v.Name, v.Title), " "))
@@ -234,11 +262,14 @@ func (b *Bisection) Print(w io.Writer) error {
 
 // forecast says how long it takes.
 func (b *Bisection) forecast() string {
-	looks := 0
+	n, looks := len(b.Versions)-1, 0
+	if n == 1 {
+		return "one " + b.unit() + " can have changed it: a run of the ends, and one of them alone, of two to six minutes each, and their builds"
+	}
 	for gap := float64(len(b.Versions) - 1); gap > 1; gap /= float64(b.Most - 1) {
 		looks++
 	}
-	return fmt.Sprintf("%s can have changed it: a run of the ends, about %s between them, and a run of the last two, of up to two minutes each and their builds", layout.Count(len(b.Versions)-1, b.unit()), layout.Count(looks, "run"))
+	return fmt.Sprintf("%s can have changed it: a run of the ends, %d to %s between them, and one or two of a pair alone, of one to six minutes each, and their builds", layout.Count(n, b.unit()), looks, layout.Count(2*looks+3, "run"))
 }
 
 // Run asks, and writes the answer. With an error, which may be the context's, the report has what is known so far; it is nil if there is

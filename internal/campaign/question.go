@@ -57,7 +57,7 @@ func (c *Campaign) Ask(ctx context.Context, q Question, r *store.Record, dir str
 		measured = measured || f.Table.Trials > 0
 		return f.Table, f.Results, err
 	})
-	if lacks := c.lacks(cut); lacks != nil || !measured {
+	if lacks := c.lacks(cut); lacks != nil || !measured && cut != nil { // some questions need no run
 		return nil, "", cmp.Or(lacks, cut)
 	}
 	a = answer(fromHere(path), cut != nil)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +63,8 @@ func (r *Report) First() string {
 	switch {
 	case r.Kind == bisect.OneBuild:
 		return fmt.Sprintf("%s: the program is the same %s, to the byte.", r.Name, ends)
+	case r.Kind == bisect.NoRatio:
+		return fmt.Sprintf("%s: %s is 0 at one of the ends, so changes of it have no ratio, by which bisect goes (consider: another --metric).", r.Name, metric)
 	case r.Kind == bisect.NoChange && r.Metric != "":
 		return fmt.Sprintf("%s: %s %s %s: %s.", r.Name, metric, shown, ends, r.change(r.Ends))
 	case r.Kind == bisect.NoChange:
@@ -118,6 +121,10 @@ func (r *Report) said() *screen.Answer {
 		a.Parts = append(a.Parts, screen.Part{Section: s})
 	}
 	a.Notes = append(a.Notes, r.counts())
+	for _, p := range r.Failed {
+		a.Notes = append(a.Notes, fmt.Sprintf("%s against %s, alone on fresh blocks: %s, which is not sure enough (dyno report %s/%s)",
+			r.Versions[p.Hi].Name, r.Versions[p.Lo].Name, r.change(p.Versus), r.Dir, p.Run))
+	}
 	for _, v := range slices.Sorted(maps.Keys(r.Skipped)) {
 		text, _, _ := strings.Cut(r.Skipped[v].Error(), "\n")
 		a.Notes = append(a.Notes, fmt.Sprintf("%s is left out: %s", r.Versions[v].Name, text))
@@ -132,7 +139,7 @@ func (r *Report) said() *screen.Answer {
 func (r *Report) proof() string {
 	of := fmt.Sprintf("Both were compared alone, on fresh blocks; if neither differs from the other, that is called a change in at most %g%% of cases.", 100*r.Error)
 	if r.Partly {
-		return of + fmt.Sprintf(" It is a part of the change between the ends, %s: others changed it, too (consider: a search before and after it).", r.change(r.Ends))
+		return of + fmt.Sprintf(" It is probably a part of the change between the ends, %s: another may have changed it, too (consider: a search before and after it).", r.change(r.Ends))
 	}
 	return of + fmt.Sprintf(" Between the ends it is %s.", r.change(r.Ends))
 }
@@ -165,13 +172,13 @@ func (r *Report) touched(places []compare.Place) string {
 	}
 	for _, p := range places {
 		for _, f := range files {
-			if p.File != "" && (f == p.File || strings.HasSuffix(p.File, "/"+f)) {
+			if strings.Contains(f, "/") && strings.HasSuffix(p.File, "/"+f) || p.File == f {
 				return fmt.Sprintf("The %s changed %s.", r.Unit, f)
 			}
 		}
 	}
 	for _, f := range files {
-		if strings.HasSuffix(f, "go.mod") {
+		if path.Base(f) == "go.mod" {
 			return fmt.Sprintf("The %s did not change these functions' files, but go.mod: the cause may be a dependency.", r.Unit)
 		}
 	}

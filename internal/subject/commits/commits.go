@@ -23,6 +23,8 @@ type Commit struct {
 	Date    string   // of the commit, such as 2026-11-21
 	Files   []string // that it changed against the one before it here, from the top of the repository, with slashes
 	Matters bool     // whether it can have changed the program
+
+	links, submodules bool // it changed symbolic links, or submodules
 }
 
 // Short is the beginning of its hash.
@@ -46,40 +48,40 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	if err != nil {
 		return nil, mistakef("%s is not in a git repository", dir)
 	}
-	h := &History{Top: strings.TrimSpace(top)}
+	h := &History{Top: strings.TrimSuffix(top, "\n")}
 	ids := make([]string, 2)
 	for i, rev := range []string{good, bad} {
-		id, err := git(ctx, dir, "", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+		id, err := git(ctx, h.Top, "", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 		if err != nil {
-			return nil, mistakef("%s is no revision of %s", rev, h.Top)
+			return nil, mistakef("%s is no revision of %s%s", rev, h.Top, shallow(ctx, git, h.Top))
 		}
 		ids[i] = strings.TrimSpace(id)
 	}
 	if ids[0] == ids[1] {
 		return nil, mistakef("%s and %s are the same commit", good, bad)
 	}
-	if _, err := git(ctx, dir, "", "merge-base", "--is-ancestor", ids[0], ids[1]); err != nil {
-		base, _ := git(ctx, dir, "", "merge-base", ids[0], ids[1])
+	if _, err := git(ctx, h.Top, "", "merge-base", "--is-ancestor", ids[0], ids[1]); err != nil {
+		base, _ := git(ctx, h.Top, "", "merge-base", ids[0], ids[1])
 		if base = strings.TrimSpace(base); base == "" {
-			return nil, mistakef("%s and %s have no commit in common", good, bad)
+			return nil, mistakef("%s and %s have no commit in common%s", good, bad, shallow(ctx, git, h.Top))
 		}
 		return nil, mistakef("%s is no ancestor of %s (consider: --good %.12s, where the two part)", good, bad, base)
 	}
-	text, err := git(ctx, dir, "", "log", "-1", "--format=%H%x00%cs%x00%s", ids[0], "--")
+	text, err := git(ctx, h.Top, "", "log", "-1", "-z", "--format="+format, ids[0], "--")
 	if err != nil {
 		return nil, err
 	}
-	h.Good = commitOf(text)
-	text, err = git(ctx, dir, "", "log", "--first-parent", "-m", "--reverse", "--no-renames", "--name-only", "-z", "--format=%x01%H%x00%cs%x00%s%x00", ids[0]+".."+ids[1], "--")
+	first, err := commitsOf(text)
+	if err != nil || len(first) != 1 {
+		return nil, fmt.Errorf("git log -1 %s: %q, %w", ids[0], text, err)
+	}
+	h.Good = first[0]
+	text, err = git(ctx, h.Top, "", "log", "--first-parent", "-m", "--reverse", "--no-renames", "--raw", "--no-abbrev", "-z", "--format="+format, ids[0]+".."+ids[1], "--")
+	if err == nil {
+		h.Commits, err = commitsOf(text)
+	}
 	if err != nil {
 		return nil, err
-	}
-	for _, part := range strings.Split(text, "\x01")[1:] {
-		c := commitOf(part)
-		if fields := strings.SplitN(part, "\x00", 4); len(fields) == 4 {
-			c.Files = strings.FieldsFunc(fields[3], func(r rune) bool { return r == 0 || r == '\n' })
-		}
-		h.Commits = append(h.Commits, c)
 	}
 	rel, err := filepath.Rel(h.Top, dir)
 	if err != nil {
@@ -88,22 +90,65 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	return h, h.matter(ctx, git, filepath.ToSlash(rel))
 }
 
-func commitOf(text string) Commit {
-	fields := append(strings.SplitN(text, "\x00", 4), "", "", "")
-	return Commit{ID: fields[0], Date: fields[1], Title: strings.TrimSpace(fields[2])}
+// shallow says how a commit that is missing can be had; "" if the clone has all.
+func shallow(ctx context.Context, git Git, dir string) string {
+	if is, err := git(ctx, dir, "", "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(is) == "true" {
+		return " (the clone is shallow; consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)"
+	}
+	return ""
+}
+
+// format gives each commit three fields, between NULs, which no title has.
+const format = "%x00commit %H%x00%cs%x00%s%x00"
+
+// commitsOf parses the output of git log with -z, format and --raw: git-diff-tree(1), "raw output format".
+func commitsOf(text string) (all []Commit, err error) {
+	tokens := strings.Split(text, "\x00")
+	for i := 0; i < len(tokens); i++ {
+		token := strings.TrimLeft(tokens[i], "\n")
+		id, is := strings.CutPrefix(token, "commit ")
+		switch {
+		case token == "":
+		case is && isHash(id) && i+2 < len(tokens):
+			all = append(all, Commit{ID: id, Date: tokens[i+1], Title: strings.TrimSpace(tokens[i+2])})
+			i += 2
+		case strings.HasPrefix(token, ":") && len(all) > 0 && i+1 < len(tokens):
+			c := &all[len(all)-1]
+			modes := strings.Fields(token)
+			if len(modes) > 1 && strings.Contains(modes[0]+" "+modes[1], "120000") {
+				c.links = true
+			}
+			if len(modes) > 1 && strings.Contains(modes[0]+" "+modes[1], "160000") {
+				c.submodules = true
+			}
+			i++
+			c.Files = append(c.Files, tokens[i])
+		default:
+			return nil, fmt.Errorf("git log: cannot read %q", token)
+		}
+	}
+	return all, nil
+}
+
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // matter finds the commits that changed what the program may be made of: of all packages that it imports in any of the
-// commits, files that the compilers read, or that may be embedded, and what says which modules it is made of.
+// commits, files that the compilers read, or that may be embedded, and what says which modules it is made of. Where the
+// history has what is not followed here, such as symbolic links, all matter.
 func (h *History) matter(ctx context.Context, git Git, pkg string) error {
 	s, err := read(ctx, git, h)
 	if err != nil {
 		return err
 	}
 	in := s.reached(pkg)
+	for dir := range in {
+		s.unknown = s.unknown || s.unparsed[dir]
+	}
 	for i := range h.Commits {
 		c := &h.Commits[i]
-		c.Matters = slices.ContainsFunc(c.Files, func(file string) bool { return s.concerns(file, in) })
+		c.Matters = s.unknown || c.submodules || slices.ContainsFunc(c.Files, func(file string) bool { return s.concerns(file, in) })
 	}
 	return nil
 }
@@ -111,19 +156,13 @@ func (h *History) matter(ctx context.Context, git Git, pkg string) error {
 // compiled are endings of files that the go command builds from (go/build, Context.Import), and of profiles.
 var compiled = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso", ".pgo"}
 
+// modules are files that say what a program is made of.
+var modules = []string{"go.mod", "go.sum", "go.work", "go.work.sum", ".gitmodules", ".gitattributes"}
+
 // concerns reports whether a file may be part of a program of packages in these folders.
 func (s *sources) concerns(file string, in map[string]bool) bool {
 	name, dir := path.Base(file), path.Dir(file)
-	switch {
-	case slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum", ".gitmodules", ".gitattributes"}, name):
-		return true
-	case strings.HasSuffix(name, "_test.go"):
-		return false
-	case strings.Contains("/"+file, "/vendor/"):
-		return true
-	case in[dir] && slices.Contains(compiled, path.Ext(name)):
-		return true
-	case s.cgo && slices.Contains(compiled, path.Ext(name)) && path.Ext(name) != ".go": // #include takes any path
+	if slices.Contains(modules, name) || strings.Contains("/"+file, "/vendor/") {
 		return true
 	}
 	for up := dir; ; up = path.Dir(up) {
@@ -131,7 +170,15 @@ func (s *sources) concerns(file string, in map[string]bool) bool {
 			return true
 		}
 		if up == "." || up == "/" {
-			return false
+			break
 		}
 	}
+	switch {
+	case strings.HasSuffix(name, "_test.go"):
+		return false
+	case in[dir] && slices.Contains(compiled, path.Ext(name)):
+		return true
+	}
+	// #include takes any file, by any path.
+	return s.includes && !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".md")
 }

@@ -62,7 +62,7 @@ func TestMatters(t *testing.T) {
 		[]string{"lib/lib_test.go", "package lib\n"},                                             // never in the program
 		[]string{"other/other.go", "package other\n\nvar X int\n"},                               // imported by none
 		[]string{"cmd/s/main.go", uses},                                                          //
-		[]string{"lib/notes.txt", "no code"},                                                     //
+		[]string{"lib/notes.txt", "assembly may include it"},                                     //
 		[]string{"lib/asm_amd64.s", "// code\n"},                                                 //
 		[]string{"lib/lib.go", "package lib\n\nimport _ \"example.org/x/web\"\n\nfunc F() {}\n"}, //
 		[]string{"web/page/index.html", "2"},                                                     // embedded
@@ -84,11 +84,71 @@ func TestMatters(t *testing.T) {
 			matter += name
 		}
 	}
-	if want := "cfhijkl"; matter != want {
+	if want := "cfghijkl"; matter != want {
 		t.Errorf("%s matter, want %s", matter, want)
 	}
 	if h.Good.Title != "commit a" || h.Top == "" {
 		t.Errorf("%+v", h.Good)
+	}
+}
+
+// What the program is made of by a roundabout way matters, too.
+func TestMattersRoundabout(t *testing.T) {
+	const mod = "module example.org/x\n"
+	main := func(imports string) string {
+		return "package main\n\nimport _ \"" + imports + "\"\n\nfunc main() {}\n"
+	}
+	for _, test := range []struct {
+		name  string
+		files []string // of the first commit
+		then  []string // of the second
+	}{
+		{"a fork in a folder", []string{"go.mod", mod + "\nreplace (\n\texample.org/orig v1.0.0 => ./fork // ours\n)\n", "main.go", main("example.org/orig/p"), "fork/go.mod", "module example.org/fork\n", "fork/p/p.go", "package p\n"},
+			[]string{"fork/p/p.go", "package p\n\nvar X int\n"}},
+		{"a nested module of the same path", []string{"go.mod", mod, "main.go", main("example.org/x/lib"), "lib/lib.go", "package lib\n", "tools/copy/go.mod", "module example.org/x/lib\n"},
+			[]string{"lib/lib.go", "package lib\n\nvar X int\n"}},
+		{"a module in a block", []string{"go.mod", "module (\n\t\"example.org/x\"\n)\n", "main.go", main("example.org/x/lib"), "lib/lib.go", "package lib\n"},
+			[]string{"lib/lib.go", "package lib\n\nvar X int\n"}},
+		{"assembly that includes", []string{"go.mod", mod, "main.go", "package main\n\nfunc main() {}\n", "f_amd64.s", "#include \"inc/n.inc\"\n", "inc/n.inc", "1"},
+			[]string{"inc/n.inc", "2"}},
+		{"a test that is embedded", []string{"go.mod", mod, "main.go", "package main\n\nimport _ \"embed\"\n\n//go:embed t/x_test.go\nvar X string\n\nfunc main() {}\n", "t/x_test.go", "package t\n"},
+			[]string{"t/x_test.go", "package t // 2\n"}},
+		{"a file that is no Go", []string{"go.mod", mod, "main.go", "package main\n\nfunc main() {}\n", "y.go", "pack age\n", "other/z.go", "package other\n"},
+			[]string{"other/z.go", "package other\n\nvar X int\n"}},
+		{"a go.mod without a module", []string{"go.mod", "\n", "main.go", main("example.org/x/lib"), "lib/lib.go", "package lib\n"},
+			[]string{"lib/lib.go", "package lib\n\nvar X int\n"}},
+	} {
+		dir := repository(t, test.files, test.then)
+		h, err := List(t.Context(), runGit, dir, "a", "b")
+		if err != nil || len(h.Commits) != 1 || !h.Commits[0].Matters {
+			t.Errorf("%s: %+v, %v", test.name, h, err)
+		}
+	}
+}
+
+// Symbolic links are not followed, so all commits matter beside one; a submodule at another commit matters.
+func TestLinks(t *testing.T) {
+	dir := repository(t, []string{"go.mod", "module example.org/x\n", "main.go", "package main\n\nfunc main() {}\n", "docs/a.txt", "1"})
+	must := func(args ...string) {
+		t.Helper()
+		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
+			t.Fatalf("git %q: %v", args, err)
+		}
+	}
+	must("update-index", "--add", "--cacheinfo", "160000,1234567890123456789012345678901234567890,sub")
+	must("commit", "-qm", "submodule \x01 \"x\"")
+	must("commit", "-q", "--allow-empty", "-m", "nothing")
+	h, err := List(t.Context(), runGit, dir, "a", "main")
+	if err != nil || len(h.Commits) != 2 || !h.Commits[0].Matters || h.Commits[1].Matters || h.Commits[0].Title != "submodule \x01 \"x\"" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if err := os.Symlink("main.go", filepath.Join(dir, "link.go")); err != nil {
+		t.Fatal(err)
+	}
+	must("add", "link.go")
+	must("commit", "-qm", "link")
+	if h, err = List(t.Context(), runGit, dir, "a", "main"); err != nil || len(h.Commits) != 3 || !h.Commits[1].Matters {
+		t.Errorf("%+v, %v", h, err)
 	}
 }
 

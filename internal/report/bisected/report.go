@@ -251,6 +251,7 @@ type (
 		At       string        `json:"at,omitempty"`
 		Ends     *difference   `json:"ends,omitempty"`
 		Pair     *difference   `json:"pair,omitempty"`
+		Failed   []failedPair  `json:"failed,omitempty"`
 		Partly   bool          `json:"partly,omitempty"`
 		Versions []measuredRow `json:"versions"`
 		Passed   int           `json:"passed"`
@@ -262,6 +263,11 @@ type (
 		P       dyno.Number   `json:"p"`
 		Verdict stats.Verdict `json:"verdict"`
 		Run     string        `json:"run"`
+	}
+	failedPair struct {
+		After string `json:"after"`
+		At    string `json:"at"`
+		*difference
 	}
 	measuredRow struct {
 		Name    string      `json:"version"`
@@ -284,6 +290,9 @@ func (r *Report) Document() any {
 	}
 	if r.PairTable != nil {
 		d.Pair = differenceOf(r.Pair, r.PairRun)
+	}
+	for _, p := range r.Failed {
+		d.Failed = append(d.Failed, failedPair{r.Versions[p.Lo].Name, r.Versions[p.Hi].Name, differenceOf(p.Versus, p.Run)})
 	}
 	for v, x := range r.Versions {
 		row := measuredRow{Name: x.Name, Title: x.Title, Ratio: dyno.Number(math.NaN())}

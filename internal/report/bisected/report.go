@@ -107,7 +107,7 @@ func (r *Report) Text(o layout.Options) string { return r.said().Text(o) }
 func (r *Report) HTML(w io.Writer) error {
 	a := r.said()
 	a.Figure, a.Picture = "what was measured, in the order of the "+r.Unit+"s", r.figure()
-	a.Shows = fmt.Sprintf("Each mark is a %s that was measured (right is later), with %s against the good end (up), the median over its blocks.", r.Unit, words.MetricNoun(r.Metric))
+	a.Shows = fmt.Sprintf("Each point is a %s that was measured, %s against the good end, the median over its blocks; along are the %ss that can have changed it, counted from the good end.", r.Unit, words.MetricNoun(r.Metric), r.Unit)
 	return a.HTML(w)
 }
 
@@ -232,11 +232,15 @@ func (r *Report) figure() chart.SVG {
 	if len(r.Measured) < 2 {
 		return ""
 	}
-	c := chart.Cloud{Name: words.MetricNoun(r.Metric), Joined: true}
-	for _, m := range r.Measured {
-		c.Spots = append(c.Spots, chart.Spot{Tip: r.Versions[m.Version].Name + ": " + layout.Change(m.Ratio), X: chart.At(float64(m.Version + 1)), Y: chart.At(m.Ratio)})
+	l := chart.Line{Name: words.MetricNoun(r.Metric), Scale: true}
+	var marks []int
+	for i, m := range r.Measured {
+		l.X, l.Y = append(l.X, float64(m.Version)), append(l.Y, m.Ratio)
+		if r.PairTable != nil && m.Version == r.Hi {
+			marks = append(marks, i)
+		}
 	}
-	return chart.Scatter([]chart.Cloud{c}, r.Unit, words.MetricNoun(r.Metric), func(x float64) string { return fmt.Sprintf("%.0f", x-1) }, layout.Axis(func(y float64) string { return layout.Change(y) }))
+	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, func(y float64) string { return layout.Change(y) })
 }
 
 // The shape of bisect.json, which doc/format.md describes.

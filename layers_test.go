@@ -40,7 +40,8 @@ var layers = map[string][]string{
 	"subject/guard":       {"cgroup"},
 	"subject/image":       {},
 	"subject/lastlines":   {},
-	"needs":               {".", "load/pace", "probe", "subject", "subject/freeport", "subject/guard", "subject/lastlines"},
+	"needs":               {".", "needs/relay", "probe", "subject", "subject/freeport", "subject/guard", "subject/lastlines"},
+	"needs/relay":         {".", "load/pace"},
 	"subject/worktree":    {"."},
 	"load":                {".", "cgroup", "hist", "turns", "load/engine", "load/http1", "load/cause", "load/frames", "load/pace", "load/program", "load/requestlog", "load/scenario", "load/schedule", "load/traffic", "load/turn"},
 	"load/turn":           {"turns", "load/cpu", "load/pace", "load/schedule"},
@@ -74,7 +75,7 @@ var layers = map[string][]string{
 	"lab/cluster":         {".", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/pool", "load/requestlog", "probe"},
 	"lab/cluster/agent":   {".", "cgroup", "hist", "lab", "lab/cluster/wire", "turns", "load", "load/turn", "probe", "probe/goruntime", "probe/kernel"},
 	"lab/cluster/conform": {".", "lab", "load/traffic"},
-	"lab/cluster/kube":    {".", "lab", "lab/logs", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "probe", "subject", "subject/lastlines"},
+	"lab/cluster/kube":    {".", "lab", "lab/logs", "lab/cluster", "lab/cluster/agent", "lab/cluster/wire", "load", "needs", "probe", "subject", "subject/lastlines"},
 	"lab/cluster/wire":    {".", "hist", "turns", "load", "load/traffic", "plan", "probe"},
 	"lab/pages":           {"probe/profiles"},
 	"lab/planted":         {".", "analysis/certify", "subject"}, // the only hand that knows the head's terms: what a change is, and what was judged

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -170,32 +169,25 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 	if err != nil {
 		return nil, err
 	}
+	return WithNeeds(ctx, keeper, t, dir, func(ctx context.Context, needs map[string]map[string]string) (*Running, error) {
+		return launch(ctx, built, t, needs, dir, host, patience, end)
+	})
+}
+
+// launch launches the subject when its needs are there.
+func launch(ctx context.Context, built *subject.Built, t *dyno.Trial, needs map[string]map[string]string, dir, host string, patience time.Duration, end *subject.Ends) (*Running, error) {
 	out, err := logs.NewOutput(dir)
 	if err != nil {
 		return nil, err
 	}
-	opened, closeLogs, err := openNeeds(ctx, keeper, t, dir)
-	if err != nil {
-		return nil, errors.Join(err, out.Close())
-	}
-	var data map[string]map[string]string
-	if opened != nil {
-		data = opened.Data
-	}
-	starting, cancel := withoutNeeds(ctx, opened)
-	p, err := subject.Start(starting, built, t.Subject, subject.Options{
-		Needs:  data,
+	p, err := subject.Start(ctx, built, t.Subject, subject.Options{
+		Needs:  needs,
 		Stdout: out.Stdout, Stderr: out.Trace,
 		Trace: len(t.Probes.Use) == 0 || slices.Contains(t.Probes.Use, "gctrace"),
 		Pacer: t.For == dyno.ForProfile, Limits: t.Limits, Grouped: t.Grouped, Patience: patience, Host: host,
 	})
-	cancel()
 	if err != nil {
-		if opened != nil {
-			err = cmp.Or(void(opened.Err()), err)
-			opened.Close()
-		}
-		return nil, errors.Join(err, out.Close(), closeLogs())
+		return nil, errors.Join(err, out.Close())
 	}
 	trace := out.Trace
 	if p.Foreign {
@@ -215,7 +207,6 @@ func start(ctx context.Context, builder *subject.Builder, keeper *needs.Keeper, 
 		Kill:     func() { p.Stop(0) },
 	}
 	running.Stop = func() error { running.Late = end.Stop(p); return out.Close() }
-	withNeeds(running, p, opened, closeLogs)
 	return running, nil
 }
 

@@ -12,22 +12,7 @@ import (
 	"github.com/dynolab/dyno/internal/needs"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/probe/kernel"
-	"github.com/dynolab/dyno/internal/subject"
 )
-
-// openNeeds starts what the subject of a trial needs, and keeps what servers write in files of the trial. Without
-// needs, it returns nil.
-func openNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string) (*needs.Opened, func() error, error) {
-	if len(t.Subject.Needs) == 0 {
-		return nil, func() error { return nil }, nil
-	}
-	written := &logs.Files{Dir: dir}
-	opened, err := k.Open(ctx, t, func(need string) io.Writer { return written.New("need-" + need + ".log") })
-	if err != nil {
-		return nil, nil, errors.Join(err, written.Close())
-	}
-	return opened, written.Close, nil
-}
 
 // watchNeeds names the needs of a service that runs already. Their processes run already, too.
 func (r *Running) watchNeeds(t *dyno.Trial) {
@@ -40,15 +25,13 @@ func (r *Running) watchNeeds(t *dyno.Trial) {
 // withoutNeeds is a context that ends with one of the needs.
 func withoutNeeds(ctx context.Context, opened *needs.Opened) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if opened != nil {
-		go func() {
-			select {
-			case <-opened.Done:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
+	go func() {
+		select {
+		case <-opened.Done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	return ctx, cancel
 }
 
@@ -60,35 +43,50 @@ func void(err error) error {
 	return &VoidError{Why: err.Error()}
 }
 
-// withNeeds ends a running subject when one of its needs does, and its needs after it.
-func withNeeds(running *Running, p *subject.Process, opened *needs.Opened, closeLogs func() error) {
-	if opened == nil {
-		return
+// WithNeeds starts what the subject of a trial needs, and then the subject by launch, which gets what templates have of each
+// need. The subject ends when one of its needs does, and its needs end after it. What servers write is kept in dir.
+func WithNeeds(ctx context.Context, k *needs.Keeper, t *dyno.Trial, dir string, launch func(ctx context.Context, data map[string]map[string]string) (*Running, error)) (*Running, error) {
+	if len(t.Subject.Needs) == 0 {
+		return launch(ctx, nil)
 	}
-	done := make(chan struct{})
+	written := &logs.Files{Dir: dir}
+	opened, err := k.Open(ctx, t, func(need string) io.Writer { return written.New("need-" + need + ".log") })
+	if err != nil {
+		return nil, errors.Join(err, written.Close())
+	}
+	starting, cancel := withoutNeeds(ctx, opened)
+	running, err := launch(starting, opened.Data)
+	cancel()
+	if err != nil {
+		err = cmp.Or(void(opened.Err()), err)
+		opened.Close()
+		return nil, errors.Join(err, written.Close())
+	}
+	done, ended := make(chan struct{}), running.Done
 	go func() {
 		defer close(done)
 		select {
-		case <-p.Done:
+		case <-ended:
 		case <-opened.Done:
 		}
 	}()
+	why, stop := running.Err, running.Stop
 	running.Done = done
 	var hung error
-	running.Err = func() error { return cmp.Or(void(opened.Err()), hung, p.Err()) }
+	running.Err = func() error { return cmp.Or(void(opened.Err()), hung, why()) }
 	running.Target.Needs, running.Warnings = opened.Targets(), append(running.Warnings, opened.Warnings...)
 	for _, n := range running.Target.Needs {
 		if n.PID != 0 {
 			running.Target.Others = append(running.Target.Others, n.PID)
 		}
 	}
-	stop := running.Stop
 	running.Stop = func() error {
 		hung = void(opened.Hung())
 		err := stop()
 		opened.Close()
-		return errors.Join(err, closeLogs())
+		return errors.Join(err, written.Close())
 	}
+	return running, nil
 }
 
 // needOf stands for a trial's need in the ledger of a block.

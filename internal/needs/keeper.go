@@ -4,6 +4,7 @@
 package needs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/needs/relay"
 	"github.com/dynolab/dyno/internal/probe"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/guard"
@@ -27,6 +29,7 @@ import (
 type Keeper struct {
 	Build func(ctx context.Context, s dyno.Subject) (*subject.Built, error) // of services that are needs
 	Tell  func(step string)                                                 // what takes time; nil: it is not reported
+	Host  Host                                                              // where servers run; nil: on this machine
 
 	numbers atomic.Int64 // of directories and spaces
 
@@ -121,9 +124,16 @@ func (k *Keeper) root() (string, error) {
 		tree.Stop(0)
 		return "", err
 	}
-	k.dir, k.guard, k.secret = dir, tree, rand.Text()
-	k.seeds, k.shared = map[string]*seed{}, map[string]*shared{}
+	k.dir, k.guard = dir, tree
+	k.begin()
 	return dir, nil
+}
+
+// begin makes what all servers share, once. The caller holds mu.
+func (k *Keeper) begin() {
+	if k.secret == "" {
+		k.secret, k.seeds, k.shared = rand.Text(), map[string]*seed{}, map[string]*shared{}
+	}
 }
 
 // tell says what takes time.
@@ -154,6 +164,8 @@ func (k *Keeper) Prepare(ctx context.Context, s dyno.Subject) error {
 func (k *Keeper) prepare(ctx context.Context, name string, need dyno.Need, dir string) error {
 	_, conf := need.Kind()
 	switch {
+	case k.Host != nil:
+		return preparePod(name, &need)
 	case need.Package != "":
 		_, err := k.Build(ctx, serviceOf(&need, dir))
 		return err
@@ -203,8 +215,8 @@ type use struct {
 	server *server
 	shared *shared // nil if it has the server for itself
 	log    io.Writer
-	space  string // of its own in a shared server: a database; "" if it has none
-	relay  *relay // nil without a delay
+	space  string       // of its own in a shared server: a database; "" if it has none
+	relay  *relay.Relay // nil without a delay
 	data   map[string]string
 }
 
@@ -227,7 +239,7 @@ func (k *Keeper) Open(ctx context.Context, t *dyno.Trial, log func(need string) 
 		if u.server.box != nil && u.server.pid == 0 {
 			o.Warnings.AddOf(dyno.WarnProbe, name, "need %s: the processes of its container are not to be seen from here, so its CPU time and memory are not known", name)
 		}
-		if u.need.Image != "" && u.server.box == nil {
+		if u.need.Image != "" && u.server.box == nil && u.server.pod == nil {
 			o.Warnings.AddOf(dyno.WarnNotImage, name, "need %s is %s that is installed, and not its image %s: %v", name, filepath.Base(u.server.program), u.need.Image, k.noEngine)
 		}
 		o.Data[name] = u.data
@@ -243,7 +255,7 @@ func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[s
 	block := 0
 	switch need.Lives() {
 	case dyno.PerLaunch:
-		server, err := k.start(ctx, name, &need, t.Subject.Dir, data, log)
+		server, err := k.start(ctx, name, &need, t.Block, t.Subject.Dir, data, log)
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +264,7 @@ func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[s
 		block = t.Block
 		fallthrough
 	default:
-		if err := k.share(ctx, u, block, t.Subject.Dir, data, log); err != nil {
+		if err := k.share(ctx, u, block, t, data, log); err != nil {
 			return nil, err
 		}
 	}
@@ -266,11 +278,13 @@ func (k *Keeper) use(ctx context.Context, t *dyno.Trial, name string, data map[s
 
 // share gives a use its part of a server that others have, too, and starts the server if it is not there. It ends
 // servers of other blocks that have no user left.
-func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data map[string]map[string]string, log io.Writer) error {
+func (k *Keeper) share(ctx context.Context, u *use, block int, t *dyno.Trial, data map[string]map[string]string, log io.Writer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, err := k.root(); err != nil {
-		return err
+	if k.begin(); k.Host == nil {
+		if _, err := k.root(); err != nil {
+			return err
+		}
 	}
 	for key, s := range k.shared {
 		if s.users == 0 && s.block != 0 && s.block != block {
@@ -286,7 +300,7 @@ func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data 
 	}
 	if s == nil {
 		log := &switchable{to: log}
-		server, err := k.startHeld(ctx, u.name, &u.need, dir, data, log)
+		server, err := k.startHeld(ctx, u.name, &u.need, t.Block, t.Subject.Dir, data, log)
 		if err != nil {
 			return err
 		}
@@ -306,9 +320,9 @@ func (k *Keeper) share(ctx context.Context, u *use, block int, dir string, data 
 
 // handOver says where the need serves, starts its relay, and runs its reset.
 func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[string]map[string]string) (err error) {
-	addr := u.server.addr
+	addr := cmp.Or(u.server.outer, u.server.addr)
 	if u.need.Delay > 0 || u.need.Drops() > 0 || u.need.Relayed {
-		if u.relay, err = newRelay(addr, u.need.Delay, u.need.Drops()); err != nil {
+		if u.relay, err = relay.New(addr, u.need.Delay, u.need.Drops()); err != nil {
 			return fmt.Errorf("start a relay: %w", err)
 		}
 		addr = u.relay.Addr
@@ -318,11 +332,16 @@ func (k *Keeper) handOver(ctx context.Context, u *use, dir string, data map[stri
 	if len(u.need.Reset) == 0 {
 		return nil
 	}
-	argv, err := expand(u.need.Reset, templateData(u.data, data))
+	own := u.data
+	if u.server.outer != "" { // which commands of this machine do not reach
+		own = u.server.data(u.server.addr, u.space)
+		own["Prefix"] = u.data["Prefix"]
+	}
+	argv, err := expand(u.need.Reset, templateData(own, data))
 	if err != nil {
 		return err
 	}
-	return runTool(ctx, argv, u.server.environment(u.data), dir, "reset")
+	return runTool(ctx, argv, u.server.environment(own), dir, "reset")
 }
 
 // Environment starts the needs of tests, which last until the keeper is closed, and returns the tests' environment.
@@ -365,9 +384,9 @@ func (o *Opened) watch() {
 	o.Done = done
 	var once sync.Once
 	for _, u := range o.uses {
-		if tree := u.server.tree; tree != nil {
+		if ended := u.server.done(); ended != nil {
 			go func() {
-				<-tree.Done
+				<-ended
 				once.Do(func() {
 					o.mu.Lock()
 					o.err = u.server.err(u.name)
@@ -398,7 +417,7 @@ var hangTime = 4 * time.Second
 // Hung says which need that dyno started does not answer any more, neither well nor badly; nil if all do.
 func (o *Opened) Hung() error {
 	for _, u := range o.uses {
-		if u.server.tree == nil {
+		if u.server.done() == nil {
 			continue
 		}
 		answered := make(chan struct{})
@@ -425,7 +444,7 @@ func (o *Opened) Close() {
 // close ends a use's part of its server, or all of it.
 func (u *use) close(k *Keeper) {
 	if u.relay != nil {
-		u.relay.close()
+		u.relay.Close()
 	}
 	if u.shared == nil {
 		u.server.close()
@@ -444,9 +463,12 @@ func (u *use) close(k *Keeper) {
 func (o *Opened) Targets() (targets []probe.Need) {
 	for _, u := range o.uses {
 		n := probe.Need{Name: u.name, Booked: u.need.Books()}
-		if u.server.tree != nil {
+		switch {
+		case u.server.pod != nil:
+			n.Usage = u.server.pod.Usage
+		case u.server.tree != nil:
 			n.PID = u.server.pid
-		} else {
+		default:
 			n.PID = u.need.PID
 		}
 		n.Count = func(ctx context.Context) (probe.Count, error) { return u.server.kind.count(ctx, u.server, u.space) }

@@ -166,21 +166,29 @@ func (boxed) job(_ context.Context, _ *Keeper, _ string, s *server, _ *guard.Use
 		data["Port"] = strconv.Itoa(need.Port)
 		data["Host"], data["Addr"] = "0.0.0.0", "0.0.0.0:"+strconv.Itoa(need.Port)
 	}
-	args, err := expand(need.Args, data)
+	args, env, err := told(need, data)
 	if err != nil {
 		return nil, err
 	}
-	s.box.env = map[string]string{}
+	s.box.own, s.box.mounts, s.box.env = true, need.Mounts, env
+	return &guard.Job{Args: append([]string{need.Image}, args...), Dir: s.dir}, nil
+}
+
+// told are the arguments and the environment of an image.
+func told(need *dyno.Need, data map[string]any) (args []string, env map[string]string, err error) {
+	if args, err = expand(need.Args, data); err != nil {
+		return nil, nil, err
+	}
+	env = map[string]string{}
 	if need.Port == 0 {
-		s.box.env["PORT"] = data["Port"].(string)
+		env["PORT"] = data["Port"].(string)
 	}
 	for key, value := range need.Env {
-		if s.box.env[key], err = subject.Execute(value, data); err != nil {
-			return nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", key, err)}
+		if env[key], err = subject.Execute(value, data); err != nil {
+			return nil, nil, &dyno.PlanError{Msg: fmt.Sprintf("environment %s: %v", key, err)}
 		}
 	}
-	s.box.own, s.box.mounts = true, need.Mounts
-	return &guard.Job{Args: append([]string{need.Image}, args...), Dir: s.dir}, nil
+	return args, env, nil
 }
 
 // outside is a server that runs already.

@@ -85,8 +85,11 @@ func (mysql) launch(program, data string, s *server, args []string) *guard.Job {
 func (mysql) client(ctx context.Context, s *server, base, sql string) (string, error) {
 	at := addressOf(s.addr)
 	name := clientOf(s.program)
+	if s.pod != nil { // any client of this machine will do
+		name = mysqlClient(name)
+	}
 	argv := []string{name, "--no-defaults", "--protocol=tcp", "-h", at["Host"], "-P", at["Port"], "-u", admin, "-N", "-B", "-e", sql}
-	if isMariaDB(s.program) {
+	if name == "mariadb" {
 		argv = append(argv, "--abort-source-on-error") // as MySQL's does
 	}
 	if base != "" {
@@ -223,15 +226,11 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return err
 	}
-	argv := []string{seed.program, "--no-defaults", "--initialize-insecure", "--datadir=" + data}
-	if isMariaDB(seed.program) {
-		install := "mariadb-install-db"
-		if seed.engine == nil {
-			if install, err = find(install, "apt install mariadb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err != nil {
-				return err
-			}
+	argv := k.install(seed.program, data)
+	if isMariaDB(seed.program) && seed.engine == nil {
+		if argv[0], err = find(argv[0], "apt install mariadb-server", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"); err != nil {
+			return err
 		}
-		argv = []string{install, "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
 	}
 	if user != nil {
 		if err := os.Chown(data, int(user.UID), int(user.GID)); err != nil {
@@ -245,18 +244,30 @@ func (k mysql) fill(ctx context.Context, keeper *Keeper, name string, need *dyno
 	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
 		return err
 	}
-	// The server runs it before it listens. It is not among the arguments of a process, which all users see.
-	rights := fmt.Sprintf("CREATE DATABASE %[1]s; CREATE USER '%[2]s'@'%%' IDENTIFIED BY '%[3]s'; GRANT ALL ON *.* TO '%[2]s'@'%%' WITH GRANT OPTION; ALTER USER 'root'@'localhost' IDENTIFIED BY '%[3]s';\n", database, admin, s.secret)
-	if isMariaDB(seed.program) { // which makes root for all names of this machine
-		rights += "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' AND User <> '" + admin + "'; FLUSH PRIVILEGES;\n"
-	}
-	script, err := s.write("rights.sql", strings.ReplaceAll(rights, "; ", ";\n"), user)
+	script, err := s.write("rights.sql", k.rights(s), user)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(script)
 	job := k.launch(seed.program, data, s, []string{"--innodb-flush-log-at-trx-commit=0", "--init-file=" + script})
 	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, database, "", seed.home) })
+}
+
+// install is the command that makes a data directory.
+func (mysql) install(program, data string) []string {
+	if isMariaDB(program) {
+		return []string{"mariadb-install-db", "--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"}
+	}
+	return []string{program, "--no-defaults", "--initialize-insecure", "--datadir=" + data}
+}
+
+// rights is SQL that the server runs before it listens. It is not among the arguments of a process, which all users see.
+func (mysql) rights(s *server) string {
+	sql := fmt.Sprintf("CREATE DATABASE %[1]s; CREATE USER '%[2]s'@'%%' IDENTIFIED BY '%[3]s'; GRANT ALL ON *.* TO '%[2]s'@'%%' WITH GRANT OPTION; ALTER USER 'root'@'localhost' IDENTIFIED BY '%[3]s';\n", database, admin, s.secret)
+	if isMariaDB(s.program) { // which makes root for all names of this machine
+		sql += "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' AND User <> '" + admin + "'; FLUSH PRIVILEGES;\n"
+	}
+	return strings.ReplaceAll(sql, "; ", ";\n")
 }
 
 // dsn is the address as go-sql-driver/mysql has it.

@@ -199,8 +199,10 @@ func query(ctx context.Context, conn *pgconn.PgConn, sql string) ([][][]byte, er
 	return results[0].Rows, nil
 }
 
-func exec1(ctx context.Context, s *server, sql string) error {
-	conn, err := connect(ctx, s, ownBase)
+func exec1(ctx context.Context, s *server, sql string) error { return execIn(ctx, s, ownBase, sql) }
+
+func execIn(ctx context.Context, s *server, base, sql string) error {
+	conn, err := connect(ctx, s, base)
 	if err != nil {
 		return err
 	}
@@ -230,29 +232,36 @@ func (k postgres) fill(ctx context.Context, keeper *Keeper, name string, need *d
 	if err != nil {
 		return err
 	}
-	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, bin, seed) })
+	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, filepath.Join(bin, "psql"), seed.home) })
 }
 
-// feed makes the database, and fills it by the seed's files and the command.
-func (k postgres) feed(ctx context.Context, s *server, bin string, seed *seed) error {
+// feed makes the database, and fills it by the seed's files, which psql reads, and the command.
+func (k postgres) feed(ctx context.Context, s *server, psql, home string) error {
 	if err := exec1(ctx, s, "CREATE DATABASE "+database); err != nil {
 		return err
 	}
 	exec1(ctx, s, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements") // where there is none, nothing is counted
 	password := map[string]string{"PGPASSWORD": s.secret}
 	for _, file := range s.need.Postgres.Seed {
-		psql := filepath.Join(bin, "psql")
+		if psql == "" {
+			if err := k.play(ctx, s, file); err != nil {
+				return fmt.Errorf("seed %s: %w", filepath.Base(file), err)
+			}
+			continue
+		}
 		argv := []string{psql, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-o", os.DevNull, "-d", s.without(k.url(s, s.addr, "")), "-f", file}
 		if err := runTool(ctx, s.tool(argv, password), password, filepath.Dir(file), "seed "+filepath.Base(file)); err != nil {
 			return err
 		}
 	}
-	if err := s.filled(ctx, "", seed.home); err != nil {
+	if err := s.filled(ctx, "", home); err != nil {
 		return err
 	}
 	// Statistics for the planner, and no vacuum later for what the seed wrote.
-	vacuum := []string{filepath.Join(bin, "psql"), "-X", "-q", "-d", s.without(k.url(s, s.addr, "")), "-c", "VACUUM ANALYZE"}
-	return runTool(ctx, s.tool(vacuum, password), password, seed.dir, "vacuum of the seed")
+	if err := execIn(ctx, s, database, "VACUUM ANALYZE"); err != nil {
+		return fmt.Errorf("vacuum of the seed: %w", err)
+	}
+	return nil
 }
 
 // without is a URL without the password, which all users of the machine would see among the arguments of a process.

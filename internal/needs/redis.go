@@ -76,13 +76,17 @@ func copyDump(to, from string) error {
 
 func (redis) launch(s *server, user *guard.User, args []string) (*guard.Job, error) {
 	path := s.program
-	at := addressOf(s.addr)
 	conf, err := s.write("redis.conf", "requirepass "+s.secret+"\n", user)
 	if err != nil {
 		return nil, err
 	}
-	argv := []string{path, conf, "--bind", at["Host"], "--port", at["Port"], "--dir", s.dir, "--dbfilename", dumpFile, "--save", "", "--appendonly", "no", "--daemonize", "no"}
+	argv := append([]string{path, conf}, redis{}.args(addressOf(s.addr), s.dir)...)
 	return &guard.Job{Path: path, Args: append(argv, args...), Dir: s.dir, Env: os.Environ()}, nil
+}
+
+// args are those of each server.
+func (redis) args(at map[string]string, dir string) []string {
+	return []string{"--bind", at["Host"], "--port", at["Port"], "--dir", dir, "--dbfilename", dumpFile, "--save", "", "--appendonly", "no", "--daemonize", "no"}
 }
 
 // ready: while it loads a dump it answers with an error.
@@ -189,11 +193,11 @@ func (k redis) fill(ctx context.Context, keeper *Keeper, _ string, need *dyno.Ne
 	if err != nil {
 		return err
 	}
-	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, seed.home) })
+	return keeper.during(ctx, s, job, user, func() error { return k.feed(ctx, s, seed.home, true) })
 }
 
-// feed fills a server by the seed's files and the command, and makes the dump.
-func (redis) feed(ctx context.Context, s *server, home string) error {
+// feed fills a server by the seed's files and the command, and perhaps makes the dump.
+func (redis) feed(ctx context.Context, s *server, home string, dump bool) error {
 	c, err := dialRedis(ctx, s)
 	if err != nil {
 		return err
@@ -202,7 +206,7 @@ func (redis) feed(ctx context.Context, s *server, home string) error {
 	if err := c.feed(s.need.Redis.Seed); err != nil {
 		return err
 	}
-	if err := s.filled(ctx, "", home); err != nil {
+	if err := s.filled(ctx, "", home); err != nil || !dump {
 		return err
 	}
 	c.SetDeadline(time.Now().Add(time.Minute))

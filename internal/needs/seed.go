@@ -62,7 +62,7 @@ func (k *Keeper) seedOf(ctx context.Context, name string, need *dyno.Need, dir s
 	for _, file := range conf.Seed {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, &dyno.PlanError{Msg: fmt.Sprintf("seed of need %s: %v (want SQL files, or commands of Redis)", name, err)}
+			return nil, seedMistake(name, err)
 		}
 		parts = append(parts, file, string(text))
 	}

@@ -30,8 +30,10 @@ import (
 type server struct {
 	kind  kind
 	need  *dyno.Need
-	tree  *guard.Tree // nil if it ran already
+	tree  *guard.Tree // nil if it ran already, or runs in a pod
+	pod   *Hosted     // nil if it runs on this machine
 	addr  string      // host:port where it serves
+	outer string      // the same for subjects; "" if that is addr
 	also  string      // another address of it, such as that of its counters; "" if it has none
 	dir   string      // of its own; "" if it has none
 	lines *lastlines.Lines
@@ -50,19 +52,22 @@ type server struct {
 }
 
 // start starts a server of one launch.
-func (k *Keeper) start(ctx context.Context, name string, need *dyno.Need, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
+func (k *Keeper) start(ctx context.Context, name string, need *dyno.Need, block int, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.startHeld(ctx, name, need, dir, data, log)
+	return k.startHeld(ctx, name, need, block, dir, data, log)
 }
 
 // startHeld is start for who holds mu: servers start one after the other, as subjects do.
-func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
+func (k *Keeper) startHeld(ctx context.Context, name string, need *dyno.Need, block int, dir string, data map[string]map[string]string, log io.Writer) (*server, error) {
 	s := &server{kind: kindOf(need), need: need, lines: lastlines.New(log), home: dir}
 	if need.URL != "" {
 		u, err := hostOf(need.URL)
 		s.addr = u
 		return s, err
+	}
+	if k.Host != nil {
+		return k.startPod(ctx, name, s, block, data)
 	}
 	var err error
 	if s.addr, err = freeport.At("127.0.0.1"); err != nil {
@@ -132,7 +137,7 @@ func (s *server) await(ctx context.Context) error {
 			why = err
 		}
 		select {
-		case <-s.tree.Done:
+		case <-s.done():
 			return s.err("it")
 		case <-ctx.Done():
 			if context.Cause(ctx) != errLate {
@@ -146,6 +151,17 @@ func (s *server) await(ctx context.Context) error {
 
 var errLate = errors.New("not ready in time")
 
+// done is closed when a server has ended; it is nil of one that ran already.
+func (s *server) done() <-chan struct{} {
+	switch {
+	case s.pod != nil:
+		return s.pod.Done
+	case s.tree != nil:
+		return s.tree.Done
+	}
+	return nil
+}
+
 func (s *server) said() string {
 	if lines := s.lines.String(); lines != "" {
 		return "\nlast lines of it:\n" + lines
@@ -155,11 +171,8 @@ func (s *server) said() string {
 
 // ended reports whether the server has ended.
 func (s *server) ended() bool {
-	if s.tree == nil {
-		return false
-	}
 	select {
-	case <-s.tree.Done:
+	case <-s.done():
 		return true
 	default:
 		return false
@@ -168,6 +181,9 @@ func (s *server) ended() bool {
 
 // err says how a server ended by itself; nil if it was stopped.
 func (s *server) err(name string) error {
+	if s.pod != nil {
+		return fmt.Errorf("%s ended: %w%s", name, s.pod.Err(), s.said())
+	}
 	if !s.tree.Alone {
 		return nil
 	}
@@ -178,6 +194,9 @@ func (s *server) err(name string) error {
 func (s *server) close() {
 	if s.tree != nil {
 		s.tree.Stop(0)
+	}
+	if s.pod != nil {
+		s.pod.Stop()
 	}
 	if s.back != nil {
 		s.back()
@@ -191,7 +210,10 @@ func (s *server) close() {
 // data is what templates have of a server at an address.
 func (s *server) data(addr, space string) map[string]string {
 	data := addressOf(addr)
-	data["URL"], data["Dir"] = s.kind.url(s, addr, space), s.dir
+	data["URL"] = s.kind.url(s, addr, space)
+	if s.pod == nil {
+		data["Dir"] = s.dir
+	}
 	if u, err := url.Parse(data["URL"]); err == nil { // many services want its parts
 		data["User"], data["Database"] = u.User.Username(), strings.TrimPrefix(u.Path, "/")
 		data["Password"], _ = u.User.Password()

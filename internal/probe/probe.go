@@ -62,6 +62,10 @@ type Need struct {
 	PID    int  // of its first process; 0 if that is not known
 	Booked bool // all that it does is for this subject; else its CPU time is that of all that use it
 
+	// Usage is the CPU time and resident memory of its processes until now, in seconds and bytes, where they are on another
+	// machine; nil: those of PID.
+	Usage func(ctx context.Context) (cpu, rss float64, err error)
+
 	Count func(ctx context.Context) (Count, error) // since it was started; nil: it does not count
 }
 

@@ -411,9 +411,9 @@ type Told struct {
 	Dir  bool              // {{.Dir}} is in some of it
 }
 
-// Tell executes the templates of s with an address and a directory, as Start does.
-func Tell(s dyno.Subject, addr, dir string) (*Told, error) {
-	l, err := expand(s, addr, dir, nil)
+// Tell executes the templates of s with an address, a directory and what they have of needs, as Start does.
+func Tell(s dyno.Subject, addr, dir string, needs map[string]map[string]string) (*Told, error) {
+	l, err := expand(s, addr, dir, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,18 @@ func (o *Observer) Ask(ctx context.Context, l wire.Look) (*wire.Looked, error) {
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
+	return Ask(c, l)
+}
+
+// Ask asks one question in a session, in which nothing else is under way.
+func Ask(c *wire.Conn, l wire.Look) (*wire.Looked, error) {
 	if err := c.Send(&wire.Message{Look: &l}); err != nil {
 		return nil, err
 	}
 	for {
 		m, err := c.Receive()
 		if err != nil {
-			return nil, fmt.Errorf("ask the agent beside the subject: %w", err)
+			return nil, fmt.Errorf("ask the agent beside it: %w", err)
 		}
 		switch {
 		case m.Refused != "":
@@ -108,6 +113,8 @@ func (o *Observer) Probe(name string) (probe.Probe, bool) {
 	switch {
 	case !ok:
 		return nil, false
+	case name == "needs": // which other agents watch
+		return p, true
 	case name == "gctrace":
 		return lateTrace{p}, true
 	}

@@ -27,7 +27,7 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 		return err
 	}
 	if err := cmp.Or(
-		wrong(e.Bench == nil && !e.LaunchedHere(), "needs", "needs are started for a subject that dyno launches on this machine, not for %s (consider: start them yourself)", &e.Subject),
+		wrong(e.Bench == nil && e.On.Kubernetes == nil && !e.LaunchedHere(), "needs", "needs are started for a subject that dyno launches, not for %s (consider: start them yourself)", &e.Subject),
 		wrong(e.Slice > 0, "needs", "slices have no needs yet (consider: a run without slice)"),
 	); err != nil {
 		return err
@@ -35,6 +35,12 @@ func checkNeeds(e *dyno.Experiment, t *dyno.Trial) *dyno.PlanError {
 	for _, name := range order {
 		need := needs[name]
 		if err := checkNeed(name, &need); err != nil {
+			return err
+		}
+		if e.On.Kubernetes == nil {
+			continue
+		}
+		if err := checkPod(name, &need, len(e.On.Kubernetes.Nodes)); err != nil {
 			return err
 		}
 	}
@@ -106,5 +112,22 @@ func checkNeed(name string, n *dyno.Need) *dyno.PlanError {
 		wrong(len(n.Fill) > 0 && (server == nil || kind == "nats"), at+" fill", "fill is for postgres, redis and mysql; need %s is %s (consider: reset, a command that runs before each launch)", name, kind),
 		wrong(len(dyno.NeedsIn(n.Fill...)) > 0, at+" fill", "fill runs before other needs are there: it knows its own server alone (want {{.URL}}, {{.Addr}})"),
 		wrong(kind == "nats" && len(n.NATS.Seed) > 0, at+" nats seed", "a NATS server has no seed (consider: reset, a command that fills it)"),
+	)
+}
+
+// checkPod checks a need that runs in a pod, on one of so many nodes.
+func checkPod(name string, n *dyno.Need, nodes int) *dyno.PlanError {
+	at := "needs " + name
+	kind, _ := n.Kind()
+	return cmp.Or(
+		wrong(kind == "package" || kind == "command", at, "in Kubernetes need %s is an image, not a %s (consider: dyno image makes an image of a main package; then image: NAME)", name, kind),
+		wrong(len(n.Mounts) > 0, at+" mounts", "mounts are of this machine, and a pod has none of its files (consider: an image that has them)"),
+		wrong(n.User != "", at+" user", "in Kubernetes all needs run as user 65532 (want no user)"),
+		wrong(len(n.ReadyCommand) > 0, at+" ready_command", "in Kubernetes no command tells whether a need is ready, as dyno may not run any in its pods (consider: ready or ready_log)"),
+		wrong(n.Delay > 0 || n.Drops() > 0 || n.Relayed, at, "delay and drop are for a subject on this machine, as the relay runs here (consider: no on)"),
+		wrong(n.PID != 0, at+" pid", "pid is of a process on this machine, and need %s is for a pod (want url alone)", name),
+		wrong(n.URL != "" && local(n.URL), at+" url", "to a pod %s is the pod itself (want an address that pods reach)", n.URL),
+		wrong(n.Per == dyno.PerRun && nodes > 1, at+" per", "need %s cannot be on %d nodes for a whole run (consider: per: block)", name, nodes),
+		wrong(len(dyno.NeedsIn(n.Reset...)) > 0, at+" reset", "in Kubernetes a reset runs on this machine, which reaches its own server alone (want {{.URL}}, {{.Addr}})"),
 	)
 }

@@ -9,6 +9,7 @@ import (
 
 // Mistakes in needs have their place.
 func TestNeeds(t *testing.T) {
+	const inPod = "subject: {image: x}\non: {kubernetes: {image: dyno, namespace: x}}\n"
 	for _, c := range []struct{ needs, more, want string }{
 		{"{db: {postgres: {}}}", "", ""},
 		{"{db: {postgres: }}", "", ""},
@@ -37,6 +38,19 @@ func TestNeeds(t *testing.T) {
 		{"{db: {postgres: {}, fill: [x, '{{.needs.b.URL}}']}}", "", "fill runs before other needs are there"},
 		{"{a: {command: [y], fill: [x]}}", "", "fill is for postgres, redis and mysql"},
 		{"{db: {redis: {}, drop: 0.1%}}", "", ""},
+		{"{db: {postgres: {seed: x.sql}, per: block}, bus: {image: 'bus:1', port: 80}, old: {url: 'redis://10.1.2.3'}}", inPod, ""},
+		{"{db: {postgres: {version: 15}, fill: [x, '{{.URL}}'], reset: [x, '{{.URL}}']}}", inPod, ""},
+		{"{users: {package: .}}", inPod, "need users is an image, not a package (consider: dyno image makes"},
+		{"{users: {command: [x]}}", inPod, "need users is an image, not a command"},
+		{"{bus: {image: 'bus:1', mounts: ['/a:/b']}}", inPod, "a pod has none of its files"},
+		{"{db: {postgres: {}, user: root}}", inPod, "run as user 65532"},
+		{"{bus: {image: 'bus:1', ready_command: [x]}}", inPod, "consider: ready or ready_log"},
+		{"{db: {postgres: {}, delay: 2ms}}", inPod, "delay and drop are for a subject on this machine"},
+		{"{db: {postgres: {}}}", inPod + "vary: {needs.db.drop: [0, 1%]}\n", "delay and drop are for a subject on this machine"},
+		{"{db: {url: 'redis://10.1.2.3', pid: 7}}", inPod, "want url alone"},
+		{"{db: {url: 'redis://localhost'}}", inPod, "to a pod redis://localhost is the pod itself"},
+		{"{db: {postgres: {}, per: run}}", strings.Replace(inPod, "namespace: x", "nodes: [a, b]", 1), "cannot be on 2 nodes"},
+		{"{a: {redis: {}}, db: {postgres: {}, reset: [x, '{{.needs.a.URL}}']}}", inPod, "reaches its own server alone"},
 	} {
 		text := "name: x\n"
 		if !strings.Contains(c.more, "subject:") && !strings.Contains(c.more, "bench:") {

@@ -50,6 +50,14 @@ func (f *Family) look() (found, parents []int) {
 	return found, parents
 }
 
+// Used is CPU and Resident.
+func (f *Family) Used() (cpu, rss float64, err error) {
+	if cpu, err = f.CPU(); err == nil {
+		rss, err = f.Resident()
+	}
+	return cpu, rss, err
+}
+
 // userHZ is the unit of times in /proc/PID/stat (sysconf(_SC_CLK_TCK), 100 on all of Linux's platforms that Go has).
 const userHZ = 100
 

@@ -21,9 +21,10 @@ type (
 
 type Family struct{}
 
-func (*Family) CPU() (float64, error)      { return 0, errNotLinux }
-func (*Family) Clock() (float64, error)    { return 0, errNotLinux }
-func (*Family) Resident() (float64, error) { return 0, errNotLinux }
+func (*Family) CPU() (float64, error)           { return 0, errNotLinux }
+func (*Family) Clock() (float64, error)         { return 0, errNotLinux }
+func (*Family) Resident() (float64, error)      { return 0, errNotLinux }
+func (*Family) Used() (float64, float64, error) { return 0, 0, errNotLinux }
 
 func (Proc) Watch(context.Context, probe.Target) (probe.Reading, error) {
 	return probe.Reading{}, errNotLinux

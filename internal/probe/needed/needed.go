@@ -27,8 +27,8 @@ const mostStatements = 50
 // A watched is one of the needs in the window.
 type watched struct {
 	probe.Need
-	family   *kernel.Family // nil if its processes are not known
-	cpu      float64        // seconds until the window began
+	used     func() (cpu, rss float64, err error) // nil if its processes are not known
+	cpu      float64                              // seconds until the window began
 	cpuNow   float64
 	cpuAt    time.Duration
 	peak     float64 // bytes
@@ -44,8 +44,11 @@ func (Needs) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 		if n.Count == nil {
 			w.Count = func(context.Context) (probe.Count, error) { return probe.Count{}, nil }
 		}
-		if n.PID != 0 {
-			w.family = kernel.NewFamily(n.PID)
+		switch {
+		case n.Usage != nil:
+			w.used = func() (float64, float64, error) { return n.Usage(context.WithoutCancel(ctx)) }
+		case n.PID != 0:
+			w.used = kernel.NewFamily(n.PID).Used
 		}
 		// Before CPU time is read: asking a server takes some of its own.
 		w.before, w.counting = w.Count(ctx)
@@ -67,14 +70,10 @@ func (Needs) Watch(ctx context.Context, t probe.Target) (r probe.Reading, err er
 }
 
 func (w *watched) sample(at time.Duration, points *probe.Points) error {
-	if w.family == nil {
+	if w.used == nil {
 		return nil
 	}
-	cpu, err := w.family.CPU()
-	if err != nil {
-		return err
-	}
-	rss, err := w.family.Resident()
+	cpu, rss, err := w.used()
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (w *watched) sum(ctx context.Context, r *probe.Reading) {
 	now, err := w.Count(ctx)
 	err = cmp.Or(w.counting, err)
 	calls := w.statements(now, err, r, add)
-	if w.family == nil || w.cpuAt == 0 {
+	if w.used == nil || w.cpuAt == 0 {
 		return
 	}
 	if w.Booked {

@@ -87,6 +87,9 @@ func answerLook(l *wire.Look, answer *wire.Looked) (err error) {
 	case wire.LookResident:
 		answer.Resident, _, err = kernel.Resident(l.PID)
 		return err
+	case wire.LookUsage:
+		answer.CPU, answer.Resident, err = kernel.NewFamily(l.PID).Used()
+		return err
 	}
 	in, err := goruntime.OpenInspector(l.PID, l.Socket)
 	if err != nil {

@@ -18,28 +18,34 @@ import (
 // agentPort is the port that agents listen on in their pods.
 const agentPort = 7761
 
-// A way leads to the agent of a pod.
+// A way leads to the agent of a pod, and perhaps to others of its ports.
 type way struct {
-	addr string        // to dial
-	stop chan struct{} // nil of a direct way
-	done chan struct{}
-	once sync.Once
+	addrs []string      // to dial, the agent's first
+	stop  chan struct{} // nil of a direct way
+	done  chan struct{}
+	once  sync.Once
 }
 
 // wayTo leads to a pod directly if this is a pod, too, else through the API server.
-func (c *client) wayTo(ctx context.Context, p *corev1.Pod) (*way, error) {
-	if c.inside {
-		return &way{addr: net.JoinHostPort(p.Status.PodIP, strconv.Itoa(agentPort))}, nil
+func (c *client) wayTo(ctx context.Context, p *corev1.Pod, more ...int) (*way, error) {
+	w := &way{done: make(chan struct{})}
+	var forwarded []string
+	for _, port := range append([]int{agentPort}, more...) {
+		w.addrs = append(w.addrs, net.JoinHostPort(p.Status.PodIP, strconv.Itoa(port)))
+		forwarded = append(forwarded, fmt.Sprintf("0:%d", port))
 	}
+	if c.inside {
+		return w, nil
+	}
+	w.stop = make(chan struct{})
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
 		return nil, err
 	}
 	url := c.of[pods].Post().Namespace(c.namespace).Resource("pods").Name(p.Name).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, "POST", url)
-	w := &way{stop: make(chan struct{}), done: make(chan struct{})}
 	ready := make(chan struct{})
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", agentPort)}, w.stop, ready, io.Discard, io.Discard)
+	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, forwarded, w.stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +70,9 @@ func (c *client) wayTo(ctx context.Context, p *corev1.Pod) (*way, error) {
 		w.close()
 		return nil, err
 	}
-	w.addr = fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
+	for i, port := range ports {
+		w.addrs[i] = fmt.Sprintf("127.0.0.1:%d", port.Local)
+	}
 	return w, nil
 }
 
@@ -77,5 +85,5 @@ func (w *way) close() {
 
 // dial connects to the agent.
 func (w *way) dial(ctx context.Context) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", w.addr)
+	return new(net.Dialer).DialContext(ctx, "tcp", w.addrs[0])
 }

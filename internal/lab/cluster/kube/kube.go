@@ -1,5 +1,5 @@
 // Package kube is a lab in a Kubernetes cluster: the subject of a trial is a Pod with an agent beside it
-// that watches, and the load comes from the pods of a Job on other nodes. It needs pods and jobs of one
+// that watches, so is each server that it needs, and the load comes from the pods of a Job on other nodes. It needs pods and jobs of one
 // namespace and nothing of the cluster: no custom resource, no operator, no Service, no DNS.
 //
 // All that it makes is owned by the Job. Its agents end when no coordinator has spoken to them for some
@@ -27,6 +27,7 @@ import (
 	"github.com/dynolab/dyno/internal/lab/cluster"
 	"github.com/dynolab/dyno/internal/lab/cluster/wire"
 	"github.com/dynolab/dyno/internal/load"
+	"github.com/dynolab/dyno/internal/needs"
 )
 
 // A place is where the trials of one run are.
@@ -37,6 +38,7 @@ type place struct {
 	id      string // of the run, in the names and labels of its objects
 	version string
 	key     *wire.Key
+	keeper  *needs.Keeper
 
 	mu    sync.Mutex
 	nodes []string                // that subjects run on, a block on each in turn; of a plan without nodes the first subject's
@@ -64,8 +66,14 @@ func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, fu
 	if p.key, err = wire.NewKey(); err != nil {
 		return nil, nil, err
 	}
+	var l *lab.Lab
+	p.keeper = &needs.Keeper{Host: host{p}, Tell: func(step string) {
+		if l.Building != nil {
+			l.Building(step)
+		}
+	}}
 	program, forget := lab.Programs(map[string]string{"CGO_ENABLED": "0", "GOOS": "linux"}) // for the image of the agents
-	l := &lab.Lab{Hands: lab.Hands{
+	l = &lab.Lab{Hands: lab.Hands{
 		Program: program,
 		Prepare: func(ctx context.Context, s dyno.Subject) error { return p.prepare(ctx, &s) },
 		Start: func(ctx context.Context, t *dyno.Trial, dir string, patience time.Duration) (*lab.Running, error) {
@@ -75,7 +83,7 @@ func Open(ctx context.Context, e *dyno.Experiment, version string) (*lab.Lab, fu
 		Probe: lab.ProbeNamed,
 		Away:  away,
 	}}
-	return l, func() error { return errors.Join(p.release(), forget()) }, nil
+	return l, func() error { return errors.Join(p.keeper.Close(), p.release(), forget()) }, nil
 }
 
 // prepare reads the deployment that the subject is like. It is only read.
@@ -84,6 +92,9 @@ func (p *place) prepare(ctx context.Context, s *dyno.Subject) error {
 		if err := p.copy(ctx, s); err != nil {
 			return err
 		}
+	}
+	if err := p.keeper.Prepare(ctx, *s); err != nil {
+		return err
 	}
 	_, err := p.agents(ctx) // so that what is wrong with them is said before the first trial
 	return err

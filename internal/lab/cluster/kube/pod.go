@@ -34,23 +34,23 @@ const (
 
 // A bundle is a pod with the subject in it.
 type bundle struct {
-	pod    *corev1.Pod
-	name   string // of the subject's container
-	port   int
-	scheme string // http or https
+	made      *corev1.Pod
+	container string // the subject's
+	port      int
+	scheme    string // http or https
 }
 
 // subjectPod is the pod of a trial: the subject, with the trial's environment and limits, and an agent
 // beside it that sees its processes.
-func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
+func (p *place) subjectPod(t *dyno.Trial, needs map[string]map[string]string, node string) (*bundle, error) {
 	spec, name := p.template(t)
 	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == name })
 	c := &spec.Containers[i]
-	b := &bundle{name: name, port: defaultPort}
+	b := &bundle{container: name, port: defaultPort}
 	if len(c.Ports) > 0 {
 		b.port = int(c.Ports[0].ContainerPort)
 	}
-	told, err := subject.Tell(t.Subject, net.JoinHostPort(p.anyHost(), strconv.Itoa(b.port)), scratchDir)
+	told, err := subject.Tell(t.Subject, net.JoinHostPort(p.anyHost(), strconv.Itoa(b.port)), scratchDir, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -87,31 +87,42 @@ func (p *place) subjectPod(t *dyno.Trial, node string) (*bundle, error) {
 	}
 	c.StartupProbe = readiness(c, t, b)
 	c.LivenessProbe, c.ReadinessProbe = nil, nil // which would be load
-	sampler := p.agentContainer(samplerName, "--watch")
+	sampler := p.sampler()
 	sampler.VolumeMounts = []corev1.VolumeMount{{Name: "dyno-probe", MountPath: probeDir}}
 	if who := userOf(spec, c); who != nil {
 		root := *who == 0
 		sampler.SecurityContext.RunAsUser = who // or it may not read all of the subject's /proc
 		sampler.SecurityContext.RunAsNonRoot = new(!root)
 	}
+	b.made = p.guestPod(fmt.Sprintf("trial-%d", t.N), spec, sampler, node)
+	return b, nil
+}
+
+// sampler is the agent beside a container.
+func (p *place) sampler() corev1.Container {
+	sampler := p.agentContainer(samplerName, "--watch")
 	sampler.Resources = corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 	}
+	return sampler
+}
+
+// guestPod is a pod with an agent that sees the processes of the others. It is where subjects are.
+func (p *place) guestPod(name string, spec *corev1.PodSpec, sampler corev1.Container, node string) *corev1.Pod {
 	spec.Containers = append([]corev1.Container{sampler}, spec.Containers...) // whose image is then there first
 	shared, grace := true, int64(5)
 	spec.ShareProcessNamespace, spec.TerminationGracePeriodSeconds = &shared, &grace
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	p.settle(spec, node)
 	owner := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: p.job.Name, UID: p.job.UID}
-	b.pod = &corev1.Pod{
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: fmt.Sprintf("dyno-%s-trial-%d-", p.id, t.N), Labels: p.labels(roleSubject),
+			GenerateName: fmt.Sprintf("dyno-%s-%s-", p.id, name), Labels: p.labels(roleSubject),
 			Annotations: noMesh(), OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: *spec,
 	}
-	return b, nil
 }
 
 // template returns what the pod is made from: an image, or a copy of the deployment's template.

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/lab"
@@ -26,29 +24,27 @@ import (
 
 // A running is the pod of a trial.
 type running struct {
-	*place
+	guest
 	trial *dyno.Trial
 	bundle
 	out      *logs.Output
-	tail     *lastlines.Lines
-	way      *way
 	observer cluster.Observer
 	warnings dyno.Warnings
-	machine  dyno.Machine
-
-	done    chan struct{} // closed when the subject has ended, or is lost
-	err     error         // why; read after done
-	stop    context.CancelFunc
-	watched sync.WaitGroup
 }
 
-// start launches the subject of a trial and returns when it is ready.
+// start launches the subject of a trial, after its needs, and returns when it is ready.
 func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time.Duration) (*lab.Running, error) {
 	if _, err := p.agents(ctx); err != nil { // they own it
 		return nil, err
 	}
-	node := p.nodeOf(t.Block)
-	b, err := p.subjectPod(t, node)
+	return lab.WithNeeds(ctx, p.keeper, t, dir, func(ctx context.Context, needs map[string]map[string]string) (*lab.Running, error) {
+		return p.launch(ctx, t, needs, dir, limit)
+	})
+}
+
+// launch launches the subject of a trial when its needs are there.
+func (p *place) launch(ctx context.Context, t *dyno.Trial, needs map[string]map[string]string, dir string, limit time.Duration) (*lab.Running, error) {
+	b, err := p.subjectPod(t, needs, p.nodeOf(t.Block))
 	if err != nil {
 		return nil, err
 	}
@@ -56,30 +52,33 @@ func (p *place) start(ctx context.Context, t *dyno.Trial, dir string, limit time
 	if err != nil {
 		return nil, err
 	}
-	r := &running{place: p, trial: t, bundle: *b, out: out, tail: lastlines.New(out.Trace), done: make(chan struct{})}
-	r.pod = new(corev1.Pod)
-	if err := p.create(ctx, pods, b.pod, r.pod); err != nil {
-		return nil, errors.Join(fmt.Errorf("start subject: %w", err), out.Close())
+	tail := lastlines.New(out.Trace)
+	r := &running{guest: guest{place: p, name: b.container, what: subjectName, log: tail, tail: tail}, trial: t, bundle: *b, out: out}
+	if err := r.open(ctx, b.made); err != nil {
+		return nil, errors.Join(err, out.Close())
 	}
-	err = r.ready(ctx, cmp.Or(limit, readyTime(t)))
+	err = r.ready(ctx, cmp.Or(limit, readyTime(t)), fmt.Sprintf("port %d (consider: {{.Addr}} or {{.Port}} in its arguments or env, addr: http://{{.Host}}:PORT, or a longer ready_timeout)", r.port))
 	if err == nil {
 		p.stay(r.pod.Spec.NodeName)
 		err = r.observe(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.end(1))
+		return nil, errors.Join(err, r.leave(1))
 	}
 	l := &lab.Running{
-		Base: r.observer.Served, What: r.what(), Sum: r.image(), Node: &r.machine,
+		Base: r.observer.Served, What: r.runs(), Sum: r.image(), Node: &r.machine,
 		Target: probe.Target{PID: r.observer.PID, Socket: r.observer.Socket, Trace: r.out.Trace, Grouped: true},
 		Done:   r.done, Err: r.why, Warnings: r.warnings,
-		Stop: func() error { return r.end(5) },
-		Kill: func() { r.end(0) },
+		Stop: func() error { return r.leave(5) },
+		Kill: func() { r.leave(0) },
 
 		Probe: r.observer.Probe, Inspect: r.observer.Inspect, RSS: r.observer.RSS,
 	}
 	return l, nil
 }
+
+// leave stops the subject, and leaves nothing of its pod.
+func (r *running) leave(grace int64) error { return errors.Join(r.end(grace), r.out.Close()) }
 
 // nodeOf is the node of a block's subjects; "" if the scheduler is to choose one.
 func (p *place) nodeOf(block int) string {
@@ -100,54 +99,9 @@ func (p *place) stay(node string) {
 	}
 }
 
-// ready waits until the subject and the agent beside it have started.
-func (r *running) ready(ctx context.Context, limit time.Duration) error {
-	created := time.Now()
-	failed := 0
-	var up time.Time // since when the subject's container runs: pulling its image is not getting ready
-	for {
-		pod := new(corev1.Pod)
-		if err := r.get(ctx, pods, r.pod.Name, pod); err != nil {
-			if failed++; failed < 5 && sleep(ctx, 500*time.Millisecond) { // the API server may be busy
-				continue
-			}
-			return fmt.Errorf("start subject: %w", err)
-		}
-		r.pod, failed = pod, 0
-		if started(pod, r.name, samplerName) && pod.Status.PodIP != "" {
-			return nil
-		}
-		if up.IsZero() && stateOf(pod, r.name).Running != nil {
-			up = time.Now()
-		}
-		why := stuck(pod, time.Since(created))
-		switch {
-		case disrupted(pod, r.name) != "":
-			return &lab.VoidError{Why: disrupted(pod, r.name)}
-		case stateOf(pod, r.name).Terminated != nil:
-			r.last(ctx)
-			return r.fails(ending(pod, r.name))
-		case why != "":
-			return fmt.Errorf("start subject: %s", why)
-		case !up.IsZero() && time.Since(up) > limit+2*time.Second:
-			r.last(ctx)
-			return r.fails(fmt.Sprintf("subject is not ready after %v at port %d (consider: {{.Addr}} or {{.Port}} in its arguments or env, addr: http://{{.Host}}:PORT, or a longer ready_timeout)", limit, r.port))
-		case up.IsZero() && time.Since(created) > pullTime:
-			return fmt.Errorf("start subject: its container does not run after %v (consider: kubectl -n %s describe pod %s)", pullTime, r.namespace, r.pod.Name)
-		}
-		if !sleep(ctx, 100*time.Millisecond) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // observe finds the subject's process by the agent beside it, and begins to follow its log and its end.
 func (r *running) observe(ctx context.Context) (err error) {
-	if r.way, err = r.wayTo(ctx, r.pod); err != nil {
-		return err
-	}
-	key, err := r.keyOf(ctx, r.pod.Name, samplerName)
-	if err != nil {
+	if err = r.meet(ctx); err != nil {
 		return err
 	}
 	address := func(host string) string { return r.scheme + "://" + net.JoinHostPort(host, strconv.Itoa(r.port)) }
@@ -156,132 +110,23 @@ func (r *running) observe(ctx context.Context) (err error) {
 		Beside: beside,
 		Base:   address("127.0.0.1"), Served: address(r.pod.Status.PodIP),
 		Dial: func(ctx context.Context) (*wire.Conn, error) {
-			c, _, err := wire.Dial(ctx, r.pod.Name, r.version, key, r.way.dial)
+			c, _, err := wire.Dial(ctx, r.pod.Name, r.version, r.key, r.way.dial)
 			return c, err
 		},
 	}
-	held, welcome, err := wire.Dial(ctx, r.pod.Name, r.version, key, r.way.dial)
-	if err != nil {
+	if r.observer.PID, err = r.find(); err != nil {
 		return err
 	}
-	r.machine = welcome.Machine
-	found, err := r.observer.Ask(ctx, wire.Look{What: wire.LookFind, Container: containerID(r.pod, r.name)})
-	if err != nil {
-		held.Close()
-		return err
-	}
-	r.observer.PID = found.PID
 	if !bool(r.trial.Subject.NoInject) { // whether the image has it shows only here
-		switch _, err := r.observer.Ask(ctx, wire.Look{What: wire.LookHello, PID: found.PID, Socket: probeSocket}); {
+		switch _, err := r.observer.Ask(ctx, wire.Look{What: wire.LookHello, PID: r.observer.PID, Socket: probeSocket}); {
 		case err == nil:
 			r.observer.Socket = probeSocket
 		case strings.Contains(err.Error(), "permission denied"):
 			r.warnings.Add(dyno.WarnNotInjected, "the runtime probe does not let the agent beside it in, which runs as another user (consider: securityContext.runAsUser in the pod)")
 		}
 	}
-	following, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop = stop
-	r.watched.Go(func() { r.keepFollowing(following) })
-	r.watched.Go(func() { r.watch(following, held) })
+	r.attend(ctx)
 	return nil
-}
-
-// watch notices the end of the subject, and that its node is lost.
-func (r *running) watch(ctx context.Context, held *wire.Conn) {
-	defer held.Close()
-	lost := make(chan error, 1)
-	r.watched.Go(func() { lost <- beat(ctx, held) })
-	finish := func(err error) {
-		r.err = err
-		close(r.done)
-	}
-	for {
-		pod := new(corev1.Pod)
-		err := r.get(ctx, pods, r.pod.Name, pod)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && disrupted(pod, r.name) != "":
-			finish(&lab.VoidError{Why: disrupted(pod, r.name)})
-			return
-		case err == nil && stateOf(pod, r.name).Terminated != nil:
-			sleep(ctx, 200*time.Millisecond) // its last words are on the way
-			finish(r.fails(ending(pod, r.name)))
-			return
-		case apierrors.IsNotFound(err):
-			finish(&lab.VoidError{Why: fmt.Sprintf("the subject's pod %s was deleted by somebody else", r.pod.Name)})
-			return
-		}
-		select {
-		case err := <-lost:
-			if err != nil && ctx.Err() == nil {
-				r.whyLost(ctx, err, finish)
-			}
-			return
-		case <-time.After(300 * time.Millisecond):
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// whyLost tells the end of the subject's pod from the loss of its node.
-func (r *running) whyLost(ctx context.Context, lost error, finish func(error)) {
-	pod := new(corev1.Pod)
-	if err := r.get(ctx, pods, r.pod.Name, pod); err == nil && stateOf(pod, r.name).Terminated != nil {
-		finish(r.fails(ending(pod, r.name)))
-		return
-	}
-	finish(&lab.VoidError{Why: fmt.Sprintf("the agent beside the subject on node %s was lost: %v", r.pod.Spec.NodeName, lost)})
-}
-
-// why is lab.Running.Err.
-func (r *running) why() error {
-	select {
-	case <-r.done:
-		return r.err
-	default:
-		return nil
-	}
-}
-
-// fails is an error with the subject's last lines.
-func (r *running) fails(why string) error {
-	if lines := r.tail.String(); lines != "" {
-		return fmt.Errorf("%s\n%s", why, lines)
-	}
-	return errors.New(why)
-}
-
-// keepFollowing copies the subject's log. If the stream breaks, it opens another, which has the text written
-// meanwhile.
-func (r *running) keepFollowing(ctx context.Context) {
-	var last time.Time // of the lines that were copied
-	for {
-		if err := r.follow(ctx, r.pod.Name, r.name, &last, r.tail); err == nil || !sleep(ctx, time.Second) {
-			return
-		}
-	}
-}
-
-// last reads the log of a subject that was not followed.
-func (r *running) last(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	r.follow(ctx, r.pod.Name, r.name, new(time.Time), r.tail)
-}
-
-// end stops the subject, and leaves nothing of its pod.
-func (r *running) end(grace int64) error {
-	if r.stop != nil {
-		r.stop()
-	}
-	err := r.delete(context.Background(), pods, r.pod.Name, grace, true)
-	r.watched.Wait()
-	if r.way != nil {
-		r.way.close()
-	}
-	return errors.Join(err, r.out.Close())
 }
 
 // image names the image that ran, by its digest if Kubernetes knows it.
@@ -294,8 +139,8 @@ func (r *running) image() string {
 	return ""
 }
 
-// what is the image, with the beginning of its digest.
-func (r *running) what() string {
+// runs is the image, with the beginning of its digest.
+func (r *running) runs() string {
 	_, digest, ok := strings.Cut(r.image(), "sha256:")
 	if !ok {
 		return "image " + r.image()
@@ -318,10 +163,10 @@ func started(p *corev1.Pod, names ...string) bool {
 	return n == len(names)
 }
 
-// disrupted says why a pod ends for a reason that is not its subject's, such as an eviction; "" if it does
-// not. A kill for lack of memory is the subject's.
-func disrupted(p *corev1.Pod, container string) string {
-	if t := stateOf(p, container).Terminated; t != nil && t.Reason == "OOMKilled" {
+// disrupted says why a pod ends for a reason that is not its container's, such as an eviction; "" if it does
+// not. A kill for lack of memory is the container's.
+func (g *guest) disrupted(p *corev1.Pod) string {
+	if t := stateOf(p, g.name).Terminated; t != nil && t.Reason == "OOMKilled" {
 		return ""
 	}
 	why := ""
@@ -339,7 +184,7 @@ func disrupted(p *corev1.Pod, container string) string {
 	default:
 		return ""
 	}
-	return fmt.Sprintf("the pod %s of the subject was taken away: %s", p.Name, why)
+	return fmt.Sprintf("the pod %s of the %s was taken away: %s", p.Name, g.what, why)
 }
 
 func stateOf(p *corev1.Pod, container string) corev1.ContainerState {
@@ -388,6 +233,18 @@ func stuck(p *corev1.Pod, waited time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// ending says how the guest ended.
+func (g *guest) ending(p *corev1.Pod) string {
+	t := stateOf(p, g.name).Terminated
+	switch {
+	case t == nil || g.name != serverName:
+		return ending(p, g.name)
+	case t.Reason == "OOMKilled":
+		return "the kernel killed it for lack of memory (OOMKilled)"
+	}
+	return fmt.Sprintf("exit status %d (%s)", t.ExitCode, t.Reason)
 }
 
 // ending says how a pod, or one container of it, ended.

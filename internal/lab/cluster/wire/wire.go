@@ -153,6 +153,7 @@ const (
 	LookFind     = "find"  // the first process of Container
 	LookHello    = "hello" // whether the injected probe answers
 	LookResident = "resident"
+	LookUsage    = "usage" // of a process and all that it has started
 	LookSnapshot = "snapshot"
 	LookBrief    = "brief"
 	LookCollect  = "collect"
@@ -163,6 +164,7 @@ const (
 // A Looked answers a Look.
 type Looked struct {
 	PID         int
+	CPU         float64 // seconds
 	Resident    float64 // bytes
 	Snapshot    dyno.Snapshot
 	Data        []byte

@@ -1,4 +1,5 @@
-package needs
+// Package relay makes the way to a server longer, or unsafe. It owns its connections and knows nothing of what they carry.
+package relay
 
 import (
 	"context"
@@ -12,12 +13,12 @@ import (
 	"github.com/dynolab/dyno/internal/load/pace"
 )
 
-// A relay stands between a subject and a need, and hands each message to the need on a delay later. Answers are not
+// A Relay stands between a subject and a need, and hands each message to the need on a delay later. Answers are not
 // delayed, so that a round trip takes the delay more. What is sent while a message waits waits for its own time
 // only: it is a longer way, not a slower one. At a share of the messages it breaks the connection instead, in both
 // directions, by a reset.
-type relay struct {
-	Addr string
+type Relay struct {
+	Addr string // where it listens
 
 	to     string
 	delay  time.Duration
@@ -28,25 +29,26 @@ type relay struct {
 	all    sync.WaitGroup
 }
 
-// newRelay starts a relay to an address. It must be closed.
-func newRelay(to string, delay dyno.Duration, drop float64) (*relay, error) {
+// New starts a relay to an address. It must be closed.
+func New(to string, delay dyno.Duration, drop float64) (*Relay, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &relay{Addr: l.Addr().String(), to: to, delay: time.Duration(delay), drop: drop, listen: l, ctx: ctx, cancel: cancel}
+	r := &Relay{Addr: l.Addr().String(), to: to, delay: time.Duration(delay), drop: drop, listen: l, ctx: ctx, cancel: cancel}
 	r.all.Go(r.accept)
 	return r, nil
 }
 
-func (r *relay) close() {
+// Close ends it and its connections.
+func (r *Relay) Close() {
 	r.cancel()
 	r.listen.Close()
 	r.all.Wait()
 }
 
-func (r *relay) accept() {
+func (r *Relay) accept() {
 	for {
 		client, err := r.listen.Accept()
 		if err != nil {
@@ -58,7 +60,7 @@ func (r *relay) accept() {
 
 // serve moves the bytes of one connection until both directions have ended. The end of one is passed on after what
 // came before it.
-func (r *relay) serve(client net.Conn) {
+func (r *Relay) serve(client net.Conn) {
 	defer client.Close()
 	server, err := new(net.Dialer).DialContext(r.ctx, "tcp", r.to)
 	if err != nil {
@@ -90,7 +92,7 @@ const mostWaiting = 1024
 const earlyStep = 10 * time.Microsecond
 
 // late copies with the delay.
-func (r *relay) late(to, from net.Conn) {
+func (r *Relay) late(to, from net.Conn) {
 	parts := make(chan part, mostWaiting)
 	var reader sync.WaitGroup
 	reader.Go(func() {

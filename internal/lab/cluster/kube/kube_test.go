@@ -5,6 +5,7 @@
 //	DYNO_KUBE_NAMESPACE  a namespace with deploy/role.yaml, whose token the kubeconfig has
 //	DYNO_KUBE_IMAGE      of dyno
 //	DYNO_KUBE_SUBJECT    of lab/cluster/conform/testdata/subject
+//	DYNO_KUBE_REDIS      a Redis
 //	DYNO_KUBE_ADMIN      kubectl with all rights in the namespace
 //	DYNO_KUBE_LAB        the directory of the cluster, for cut and mend
 //	DYNO                 the program of DYNO_KUBE_IMAGE
@@ -191,6 +192,50 @@ func TestNoImage(t *testing.T) {
 	e = experiment(1, "/")
 	e.On.Kubernetes.Image = "localhost:1/no-dyno:v1"
 	try(t, e, nil).fails(t, "agents", "no-dyno:v1")
+}
+
+// withRedis is an experiment whose subject asks a Redis one thing for each request.
+func withRedis() *dyno.Experiment {
+	e := experiment(2, "/redis")
+	e.Needs = map[string]dyno.Need{"cache": {Redis: new(dyno.Server), Image: os.Getenv("DYNO_KUBE_REDIS")}}
+	e.Subject.Env["REDIS"] = "{{.needs.cache.Addr}} {{.needs.cache.Password}}"
+	return e
+}
+
+// A server that the subject needs is a pod, whose CPU time and memory are measured, and whose commands are counted.
+func TestNeeds(t *testing.T) {
+	got := try(t, withRedis(), nil)
+	if got.err != nil || got.results[0].Err != "" {
+		t.Fatalf("%v, %q", got.err, got.results[0].Err)
+	}
+	values := got.results[0].Values
+	if v, _ := values.Get("cache-statements/req"); v != 1 {
+		t.Errorf("%v commands for each request, want 1", v)
+	}
+	for _, metric := range []string{"cache-cpu-sec/req", "cache-rss-peak-B"} {
+		if v, _ := values.Get(metric); v <= 0 {
+			t.Errorf("%s is %v, warnings %q", metric, v, got.results[0].Warnings)
+		}
+	}
+}
+
+// A need that somebody deletes makes its trial void; one that does not start is told.
+func TestNeedFails(t *testing.T) {
+	e := withRedis()
+	e.Load.Duration = dyno.Duration(10 * time.Second)
+	got := try(t, e, func() {
+		for _, name := range strings.Fields(admin(t, "", "-n", namespace, "get", "pods", "-o", "name")) {
+			if strings.Contains(name, "-need-cache-") {
+				admin(t, "", "-n", namespace, "delete", name, "--grace-period=1")
+			}
+		}
+	})
+	if got.err != nil || len(got.void) != 1 || !strings.Contains(got.void[0], "cache ended") || got.results[0].Err != "" {
+		t.Errorf("%v, void %q, %q", got.err, got.void, got.results[0].Err)
+	}
+	e = withRedis()
+	e.Needs["cache"] = dyno.Need{Redis: new(dyno.Server), Image: "localhost:1/there-is-none:v1"}
+	try(t, e, nil).fails(t, "need cache", "there-is-none:v1")
 }
 
 func TestQuota(t *testing.T) {

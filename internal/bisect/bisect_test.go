@@ -89,11 +89,11 @@ func step(n, at int, size float64) []float64 {
 	return level
 }
 
-var full = flag.Bool("full", false, "search 400 times, not 20")
+var full = flag.Bool("full", false, "search 400 times, not 10")
 
 // One change is found, and few answers are wrong, whatever the noise; where there is none, there is no answer.
 func TestSearch(t *testing.T) {
-	times := 20
+	times := 10
 	if *full {
 		times = 400
 	}

@@ -109,7 +109,7 @@ func TestSearch(t *testing.T) {
 		{name: "5 % among 64", versions: 64, size: 0.05, noise: 0.02, least: 18},
 		{name: "5 % among 1000", versions: 1000, size: 0.05, noise: 0.02, least: 18},
 		{name: "3 % among 64", versions: 64, size: 0.03, noise: 0.015, least: 18},
-		{name: "10 % in much noise", versions: 64, size: 0.10, noise: 0.06, least: 15},
+		{name: "10 % in much noise", versions: 64, size: 0.10, noise: 0.06, least: 13},
 		{name: "a tenth less", versions: 64, size: -0.10, noise: 0.03, least: 18},
 		{name: "none", versions: 64, noise: 0.03},
 		{name: "none, in two modes", versions: 64, noise: 0.03, modes: true},

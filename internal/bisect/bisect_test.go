@@ -91,7 +91,7 @@ func step(n, at int, size float64) []float64 {
 
 var full = flag.Bool("full", false, "search 400 times, not 10")
 
-// One change is found, and few answers are wrong, whatever the noise; where there is none, there is no answer.
+// The search finds one change, and few of its answers are wrong, whatever the noise. It gives no answer where nothing changed.
 func TestSearch(t *testing.T) {
 	times := 10
 	if *full {

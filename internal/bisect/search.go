@@ -29,7 +29,7 @@ const (
 	doubt     = 0.02 // probability that the change is elsewhere than where it is looked for next; the model's own, which bounds nothing
 	leastLook = 2    // blocks of a look
 	mostLook  = 12
-	leastPair = 6
+	leastPair = 6                              // blocks of a pair
 	mostPairs = 2                              // compared alone, before the search gives up
 	pairTime  = dyno.Duration(6 * time.Minute) // most, of a pair; as a rule it is decided before
 	mostStuck = 2                              // looks in a row that narrow little
@@ -235,17 +235,12 @@ func (s *Search) pair(ctx context.Context, measure Measure, lo, hi int) (done bo
 		plan.Profile = []string{"cpu", "allocs"}
 	}
 	s.tell("%s against %s, alone on fresh blocks", s.Versions[hi].Value, s.Versions[lo].Value)
-	better := 0
+	metric, _ := dyno.MetricByName(a.Metric)
 	differs := func(t *compare.Table) bool {
-		for _, row := range t.Rows {
-			if row.Key == a.Metric {
-				better = row.Better
-			}
-		}
 		v := t.Settings[1].Versus[a.Metric]
 		ranks := v.Gate // which suppose nothing of the noise, and may be looked at after any block
 		ranks.Adjusted = ranks.Single()
-		return v.Verdict == a.Ends.Verdict && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: better}) == a.Ends.Verdict
+		return v.Verdict == a.Ends.Verdict && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: metric.Better}) == a.Ends.Verdict
 	}
 	table, _, err := s.run(ctx, measure, "pair", plan, func(t *compare.Table, rs []*dyno.Result) bool {
 		return blocksOf(rs) >= leastPair && (differs(t) || t.Settings[1].Versus[a.Metric].Verdict == stats.Same)

@@ -110,10 +110,10 @@ func (b *Bisection) commits(ctx context.Context, e *dyno.Experiment, o BisectFla
 		return err
 	}
 	all := append([]commits.Commit{h.Good}, h.Commits...)
-	any := roundabout(e)
+	untold := roundabout(e)
 	for i := range all {
 		c := &all[i]
-		if i > 0 && i < len(all)-1 && !c.Matters && !any { // the ends stay: whether they are one program shows
+		if i > 0 && i < len(all)-1 && !c.Matters && !untold { // the ends stay: whether they are one program shows
 			b.passed++
 			continue
 		}
@@ -130,9 +130,9 @@ func (b *Bisection) commits(ctx context.Context, e *dyno.Experiment, o BisectFla
 
 // roundabout reports whether what is built may depend on files that no compiler reads: by a command, or by flags that name some.
 func roundabout(e *dyno.Experiment) bool {
-	flags := strings.Join(append(slices.Clone(e.Subject.Build), e.Subject.Env["GOFLAGS"], os.Getenv("GOFLAGS")), " ")
-	return e.Subject.Prepare != "" || strings.Contains(flags, "-overlay") || strings.Contains(flags, "-modfile") ||
-		strings.Contains(strings.NewReplacer("-pgo=off", "", "-pgo=auto", "").Replace(flags), "-pgo")
+	given := strings.Join(append(slices.Clone(e.Subject.Build), e.Subject.Env["GOFLAGS"], os.Getenv("GOFLAGS")), " ")
+	return e.Subject.Prepare != "" || strings.Contains(given, "-overlay") || strings.Contains(given, "-modfile") ||
+		strings.Contains(strings.NewReplacer("-pgo=off", "", "-pgo=auto", "").Replace(given), "-pgo")
 }
 
 // git runs it without what the user's configuration makes of its output.

@@ -115,6 +115,8 @@ func TestMattersRoundabout(t *testing.T) {
 			[]string{"t/x_test.go", "package t // 2\n"}},
 		{"a file that is no Go", []string{"go.mod", mod, "main.go", "package main\n\nfunc main() {}\n", "y.go", "pack age\n", "other/z.go", "package other\n"},
 			[]string{"other/z.go", "package other\n\nvar X int\n"}},
+		{"a file with a space in its name, removed", []string{"go.mod", mod, "main.go", main("example.org/x/lib"), "lib/lib.go", "package lib\n", "lib/a b.go", "package lib\n"},
+			[]string{"lib/a b.go", "-"}},
 		{"a go.mod without a module", []string{"go.mod", "\n", "main.go", main("example.org/x/lib"), "lib/lib.go", "package lib\n"},
 			[]string{"lib/lib.go", "package lib\n\nvar X int\n"}},
 	} {

@@ -63,22 +63,16 @@ func read(ctx context.Context, git Git, h *History) (*sources, error) {
 			return nil, fmt.Errorf("git cat-file ended before %s", file)
 		}
 		out = rest
-		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[1] != "blob" { // "missing": the commit removed it
-			if len(fields) == 3 && fields[1] != "missing" {
-				n, err := strconv.Atoi(fields[2])
-				if err != nil || n+1 > len(out) {
-					return nil, fmt.Errorf("git cat-file: %q", line)
-				}
-				out = out[n+1:]
-			}
+		if strings.HasSuffix(line, " missing") { // the commit removed it
 			continue
 		}
-		n, err := strconv.Atoi(fields[2])
+		n, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
 		if err != nil || n+1 > len(out) {
 			return nil, fmt.Errorf("git cat-file: %q", line)
 		}
-		s.add(file, out[:n])
+		if strings.Contains(line, " blob ") {
+			s.add(file, out[:n])
+		}
 		out = out[n+1:]
 	}
 	return s, nil

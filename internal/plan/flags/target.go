@@ -2,12 +2,52 @@ package flags
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dynolab/dyno"
 )
+
+// Target says what a command's argument means as a subject, and names the
+// experiment after it if it has no name.
+func Target(e *dyno.Experiment, arg string) error {
+	if strings.Contains(arg, "://") {
+		return TargetURL(e, arg)
+	}
+	s := &e.Subject
+	s.Package, s.Module, s.Binary, s.URL, s.PID, s.Process = "", "", "", "", 0, ""
+	abs, err := filepath.Abs(arg)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err == nil && info.IsDir():
+		s.Package = abs
+	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
+		s.Binary = abs
+	case err == nil:
+		return Mistakef("%s is neither a directory nor an executable file", arg)
+	case !errors.Is(err, fs.ErrNotExist):
+		return Mistakef("%v", err)
+	case strings.Contains(arg, "@"):
+		s.Module = arg
+	case strings.HasPrefix(arg, ".") || filepath.IsAbs(arg):
+		return Mistakef("%s does not exist", arg)
+	case versions(e) != nil:
+		s.Module = arg + "@" + versions(e)[0]
+	default:
+		s.Package = arg // an import path
+	}
+	path, _, _ := strings.Cut(abs, "@")
+	e.Name = cmp.Or(e.Name, filepath.Base(path))
+	return nil
+}
 
 // versions are the levels of factor version; nil if it is not varied.
 func versions(e *dyno.Experiment) (levels []string) {

@@ -137,10 +137,11 @@ var layers = map[string][]string{
 	"cmd/dyno/help":       {"."},
 	"cmd/dyno/interrupt":  {},
 	"cmd/dyno/plans":      {"campaign", "plan", "plan/flags"},
+	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/words", "safe", "store", "subject", "subject/awake", "subject/commits", "subject/guard", "subject/samecode", "tune"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/export", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dynolab/dyno/cmd/dyno/sheet"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/store"
 )
 
@@ -32,10 +34,10 @@ be under way.
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if typed(cmd, "requests") { // DYNO_REQUESTS is how many a load sends
-				return requestsCSV.report(cmd, args[0], requests)
+				return printSheet(cmd, &sheet.Requests, args[0], "requests", requests)
 			}
 			if typed(cmd, "series") {
-				return seriesCSV.report(cmd, args[0], series)
+				return printSheet(cmd, &sheet.Series, args[0], "series", series)
 			}
 			return reportRun(cmd, args[0], &o, thresholds, serves)
 		},
@@ -72,6 +74,20 @@ func reportRun(cmd *cobra.Command, path string, o *outFlags, thresholds, serves 
 		}
 	}
 	return err
+}
+
+func printSheet(cmd *cobra.Command, s *sheet.Sheet, path, flag, form string) error {
+	if form != "csv" {
+		return flags.Mistakef("unknown form %q of --%s (want csv)", form, flag)
+	}
+	if err := alone(cmd, "--"+flag+" prints "+s.Noun+" and cannot be combined with --%s", "format", "json", "threshold"); err != nil {
+		return err
+	}
+	dir, err := readNoted(cmd, path)
+	if err != nil {
+		return err
+	}
+	return s.Print(cmd.OutOrStdout(), dir, func(format string, args ...any) { notef(cmd, format, args...) })
 }
 
 // readNoted says what was wrong with a run directory when it was opened.

@@ -1,53 +1,47 @@
-package main
+// Package sheet prints requests or readings of all trials of a run, one a line, for a spreadsheet as in study 000. Fields
+// are divided by commas, decimals by points.
+package sheet
 
 import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/export"
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// A csvOfTrials prints requests or readings of all trials, one a line, for a spreadsheet as in
-// study 000. Fields are divided by commas, decimals by points.
-type csvOfTrials struct {
-	flag, noun string
-	none       string // the error if no trial has any
-	alone      bool   // a single trial's lines do not say which trial they are of
-	heading    []string
+// A Sheet is what is printed of each trial.
+type Sheet struct {
+	Noun    string // of a line
+	none    string // the error if no trial has any
+	alone   bool   // a single trial's lines do not say which trial they are of
+	heading []string
 	// each gives the lines of a trial to add. fs.ErrNotExist says that it has none.
-	each func(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, add func(fields ...string) error) error
+	each func(dir *store.Dir, r *dyno.Result, note Note, add func(fields ...string) error) error
 }
 
+// A Note tells the user what the sheet does not say.
+type Note func(format string, args ...any)
+
+// The sheets.
 var (
-	requestsCSV = csvOfTrials{
-		"requests", "requests", "the run kept no single requests (consider: a run without --keep-requests none)", true,
+	Requests = Sheet{
+		"requests", "the run kept no single requests (consider: a run without --keep-requests none)", true,
 		[]string{"client", "request", "elapsed_ms", "latency_ms", "step", "status", "failed"}, eachRequest,
 	}
-	seriesCSV = csvOfTrials{"series", "readings", "nothing was sampled", false, []string{"metric", "sec", "value"}, eachReading}
+	Series = Sheet{"readings", "nothing was sampled", false, []string{"metric", "sec", "value"}, eachReading}
 )
 
-func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
-	if form != "csv" {
-		return flags.Mistakef("unknown form %q of --%s (want csv)", form, c.flag)
-	}
-	if err := alone(cmd, "--"+c.flag+" prints "+c.noun+" and cannot be combined with --%s", "format", "json", "threshold"); err != nil {
-		return err
-	}
-	dir, err := readNoted(cmd, path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(cmd.OutOrStdout())
+// Print prints the sheet of a run.
+func (c *Sheet) Print(out io.Writer, dir *store.Dir, note Note) error {
+	w := csv.NewWriter(out)
 	lead := []string{"trial", "setting"}
 	leads := !c.alone || dir.Run.Plan.Planned() > 1
 	rows := 0
@@ -62,28 +56,28 @@ func (c *csvOfTrials) report(cmd *cobra.Command, path, form string) error {
 	for _, r := range dir.Results() {
 		before := rows
 		lead = []string{strconv.Itoa(r.Trial.N), export.Harmless(r.Trial.Setting.String())}
-		err := c.each(cmd, dir, r, add)
+		err := c.each(dir, r, note, add)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		if r.Err != "" && rows > before {
-			notef(cmd, "trial %d failed, and its %s are included: %s", r.Trial.N, c.noun, r.Err)
+			note("trial %d failed, and its %s are included: %s", r.Trial.N, c.Noun, r.Err)
 		}
 	}
 	if rows == 1 {
-		return fmt.Errorf("report %s: %s", path, c.none)
+		return fmt.Errorf("report %s: %s", dir.Path, c.none)
 	}
 	w.Flush()
 	return w.Error()
 }
 
-func eachRequest(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, add func(...string) error) error {
+func eachRequest(dir *store.Dir, r *dyno.Result, note Note, add func(...string) error) error {
 	millis := func(d time.Duration) string { return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) }
 	kept := int64(0)
 	nth := map[int]int{} // requests of each client
 	for q, err := range dir.Requests(r.Trial.N) {
 		if errors.Is(err, fs.ErrNotExist) {
-			notef(cmd, "trial %d has no requests.parquet", r.Trial.N)
+			note("trial %d has no requests.parquet", r.Trial.N)
 		}
 		if err != nil {
 			return err
@@ -99,12 +93,12 @@ func eachRequest(cmd *cobra.Command, dir *store.Dir, r *dyno.Result, add func(..
 		}
 	}
 	if kept < r.Sent.Requests {
-		notef(cmd, "trial %d kept %d of %d requests, a uniform sample", r.Trial.N, kept, r.Sent.Requests)
+		note("trial %d kept %d of %d requests, a uniform sample", r.Trial.N, kept, r.Sent.Requests)
 	}
 	return nil
 }
 
-func eachReading(_ *cobra.Command, dir *store.Dir, r *dyno.Result, add func(...string) error) error {
+func eachReading(dir *store.Dir, r *dyno.Result, _ Note, add func(...string) error) error {
 	all, err := dir.Series(r.Trial.N)
 	for _, s := range all {
 		for i, at := range s.At {

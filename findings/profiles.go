@@ -62,6 +62,20 @@ func ReadProfiles(dir *Dir, results []*dyno.Result) (*profiles.Run, error) {
 	return nil, fmt.Errorf("%s has no profiles (consider: %s --profile cpu,allocs)", dir.Path, MadeBy(dir))
 }
 
+// FunctionsOf compares the functions of two settings by their profiles of a kind, those of one benchmark unless that is "".
+func FunctionsOf(dir *Dir, benchmark, kind string) (*profiles.Diff, error) {
+	run, err := ReadProfiles(dir, ProfilesOf(dir.Brief(), benchmark))
+	if err != nil {
+		return nil, err
+	}
+	p, err := run.Profiles(kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	settings := dir.Run.Plan.Levels()
+	return p.Difference(settings[0].String(), settings[len(settings)-1].String(), profiles.ByOwn, Negligible(dir.Run.Plan)), nil
+}
+
 func readTrialProfile(read *safe.Profiles, dir *Dir, r *dyno.Result, kind string) (*profiles.Profiled, *profiles.Loss) {
 	p := &profiles.Profiled{Setting: r.Trial.Setting.String(), Block: r.Trial.Block, Requests: r.Sent.Requests, File: dir.TrialFile(r.Trial.N, kind+".pb.gz")}
 	loss := &profiles.Loss{Trial: r.Trial.N}

@@ -109,16 +109,30 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	if e.Bench == nil {
 		e.Bench = new(dyno.Bench)
 	}
+	if err := benchmarksOf(cmd, e, args); err != nil {
+		return nil, err
+	}
+	if e.Profile, err = o.profiles(cmd, e.Profile); err != nil {
+		return nil, err
+	}
+	if err := o.compared(cmd, e); err != nil {
+		return nil, err
+	}
+	return e, o.plan.Check(e, check.Experiment)
+}
+
+// benchmarksOf says by the arguments which packages' benchmarks a plan is of.
+func benchmarksOf(cmd *cobra.Command, e *dyno.Experiment, args []string) (err error) {
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		e.Subject.Args = args[n:]
 		args = args[:n]
 	}
 	if err := flags.Packages(e, args); err != nil {
-		return nil, err
+		return err
 	}
 	if e.Subject.Dir == "" {
 		if e.Subject.Dir, err = os.Getwd(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if e.Name == "" {
@@ -127,13 +141,7 @@ func (o *benchFlags) experiment(cmd *cobra.Command, args []string) (*dyno.Experi
 	// What a plan may have for its service means nothing here.
 	e.Load, e.Probes, e.Limits, e.Trace, e.WhySlow, e.Slice, e.Memory = dyno.Load{}, dyno.Probes{}, dyno.Limits{}, 0, false, 0, nil
 	e.Repeats, e.ProfileRepeats = 0, 0
-	if e.Profile, err = o.profiles(cmd, e.Profile); err != nil {
-		return nil, err
-	}
-	if err := o.compared(cmd, e); err != nil {
-		return nil, err
-	}
-	return e, o.plan.Check(e, check.Experiment)
+	return nil
 }
 
 func (o *benchFlags) profiles(cmd *cobra.Command, planned []string) ([]string, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
 
@@ -17,6 +18,7 @@ func newBisect() *cobra.Command {
 		campaign.BisectFlags
 		campaignFlags
 	}
+	var strict bool
 	cmd := &cobra.Command{
 		Use:   "bisect [TARGET] [flags] [-- ARGUMENT...]",
 		Short: "Say which commit, or which release, changed a metric",
@@ -24,7 +26,7 @@ func newBisect() *cobra.Command {
 		Args:  oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := campaignOf(cmd)
-			r, e, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return planned(cmd, &p, args, false) })
+			r, e, err := question(cmd, c, o.resume, args, func() (*dyno.Experiment, error) { return bisected(cmd, &p, args) })
 			if err != nil {
 				return err
 			}
@@ -45,7 +47,10 @@ func newBisect() *cobra.Command {
 			if a == nil {
 				return err
 			}
-			return printAnswer(cmd, &o.format, dir, a, err)
+			if err := printAnswer(cmd, &o.format, dir, a, err); err != nil || !strict || !b.Undecided() {
+				return err
+			}
+			return &gateError{exitUnclear, "no version is shown to have changed the metric (--strict)"}
 		},
 	}
 	fs := cmd.Flags()
@@ -53,8 +58,24 @@ func newBisect() *cobra.Command {
 	fs.StringVar(&o.Good, "good", "", "a `revision` without the change")
 	fs.StringVar(&o.Bad, "bad", "", "a later `revision` with it (default HEAD)")
 	fs.StringVar(&o.Metric, "metric", "", "the `metric` that changed, such as cpu_per_req (default: a primary one that is surely worse)")
+	p.Bench = true
+	p.Key(fs, "bench", "", "regexp", "bench.match", "benchmarks, as for go test -bench, instead of a service: TARGET is packages, such as ./...")
 	fs.StringVar(&o.Error, "error", "5%", "chance of a wrong answer, a `share`")
 	fs.IntVar(&o.Alive, "alive", 4, "`number` of versions that run side by side, 3 to 6")
+	fs.BoolVar(&o.All, "all", false, "look for further changes before and after the one that was found")
+	fs.BoolVar(&strict, "strict", false, "exit with status 98 if the ends differ and no version is shown to have changed the metric")
 	o.campaignFlags.flags(&p, fs, "bisection", "the `dir`ectory of the bisection (default dyno-runs/NAME-bisect-TIME)", append(ofOneRun, "rev")...)
 	return cmd
+}
+
+// bisected is the plan of a service, or of benchmarks.
+func bisected(cmd *cobra.Command, p *flags.Set, args []string) (*dyno.Experiment, error) {
+	e, err := p.Experiment()
+	if err != nil || e.Bench == nil {
+		return planned(cmd, p, args, false)
+	}
+	if err := benchmarksOf(cmd, e, args); err != nil {
+		return nil, err
+	}
+	return e, p.Check(e, check.Experiment)
 }

@@ -25,6 +25,7 @@ type world struct {
 	modes   bool        // half of the trials take four times the noise more
 	starts  bool        // what is broken compiles, and does not start
 	program map[int]int // versions with the program of another
+	plain   bool        // levels are values, without noise
 	runs    int
 	blocks  int
 }
@@ -71,6 +72,9 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 				continue
 			}
 			r.Values = dyno.Values{{Metric: metric, Value: math.Exp(x)}}
+			if w.plain {
+				r.Values[0].Value = w.level[v]
+			}
 			rs = append(rs, r)
 		}
 		table := compare.Tabulate(rs, compare.Options{Settings: plan.Settings, Primary: []string{metric}, Sequential: true})
@@ -212,6 +216,58 @@ func TestSearchOther(t *testing.T) {
 		if test.name == "two programs" && runs > 2 {
 			t.Errorf("equal programs were measured: %d runs", runs)
 		}
+	}
+}
+
+// With All, each of two changes is found, and that there is no third one is said.
+func TestSearchAll(t *testing.T) {
+	both := 0
+	for i := range 10 {
+		level := step(41, 10, 0.06)
+		for v := 30; v < len(level); v++ {
+			level[v] += math.Log1p(0.08)
+		}
+		w := &world{rand: rand.New(rand.NewPCG(3, uint64(i))), noise: 0.01, level: level}
+		s := w.search(4)
+		s.All = true
+		if err := s.Ask(t.Context(), w.measure); err != nil {
+			t.Fatal(err)
+		}
+		var at []int
+		for _, a := range append(s.Answer.More, s.Answer) {
+			if a.Kind == Found {
+				at = append(at, a.Hi)
+			}
+		}
+		slices.Sort(at)
+		if slices.Equal(at, []int{10, 30}) {
+			both++
+		}
+		if slices.Contains(at, 0) || !slices.IsSortedFunc(s.Answer.Measured, func(a, b Measured) int { return a.Version - b.Version }) {
+			t.Errorf("found %v, measured %v", at, s.Answer.Measured)
+		}
+		if last := s.Answer.Measured[len(s.Answer.Measured)-1]; math.Abs(last.Change/(1.06*1.08)-1) > 0.03 {
+			t.Errorf("the bad end is %v against the good one", last.Change)
+		}
+	}
+	if both < 8 {
+		t.Errorf("both changes were found in %d of 10 searches", both)
+	}
+}
+
+// A metric that is 0 at an end, as allocations of a benchmark may be, has no ratios, and its change is found all the same.
+func TestSearchFromZero(t *testing.T) {
+	level := make([]float64, 33)
+	for v := 20; v < len(level); v++ {
+		level[v] = 3
+	}
+	w := &world{rand: rand.New(rand.NewPCG(4, 4)), level: level, plain: true}
+	s := w.search(4)
+	if err := s.Ask(t.Context(), w.measure); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Answer; a.Kind != Found || a.Hi != 20 || !a.Plain || a.Measured[len(a.Measured)-1].Change != 3 {
+		t.Errorf("%s at %d, %v", a.Kind, a.Hi, a.Measured)
 	}
 }
 

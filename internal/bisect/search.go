@@ -1,11 +1,11 @@
 package bisect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +22,7 @@ type Problem struct {
 	Metric   string  // "": the primary one that is surely worse
 	Most     int     // versions alive at once, at least 3
 	Error    float64 // chance of an answer that is wrong
+	All      bool    // looks for further changes before and after the one that it found
 }
 
 // Limits of a search.
@@ -46,6 +47,7 @@ type Search struct {
 
 	Answer Answer
 
+	chosen *Yardstick     // by the search that this is a part of; else nil
 	sums   map[int]string // of versions that were built
 	obs    []Observation
 	blocks int // of all runs so far
@@ -64,14 +66,13 @@ const (
 	Range     Kind = "range"       // one of several did: those between cannot be measured
 	NoChange  Kind = "no-change"   // the ends are not shown to differ
 	OneBuild  Kind = "one-program" // the ends are the same program, to the byte
-	NoRatio   Kind = "no-ratio"    // the metric is 0 at an end, so no ratio leads to the change
 	Undecided Kind = "undecided"   // the ends differ, but no version is shown to differ from the one before
 )
 
 // An Answer is what is known so far.
 type Answer struct {
-	Kind      Kind
-	Metric    string         // "" as long as none is chosen
+	Kind Kind
+	Yardstick
 	Ends      compare.Versus // the bad end against the good one
 	Lo, Hi    int            // the change is after Lo, and at Hi at the latest
 	Pair      compare.Versus // of Found and Range: Hi against Lo, on blocks of their own
@@ -83,6 +84,8 @@ type Answer struct {
 	Measured  []Measured     // in the order of versions
 	Skipped   map[int]error  // that do not build, or do not start
 	Built     int            // versions that were built
+	More      []Answer       // about the versions before and after, if all changes are looked for; what was measured there is in this one, too
+	Others    int            // other benchmarks that surely changed between the ends
 }
 
 // A Pair is two versions that were compared alone.
@@ -95,7 +98,7 @@ type Pair struct {
 // Measured is what the blocks say of a version.
 type Measured struct {
 	Version, Blocks int
-	Ratio           float64 // against the good end, the median over blocks; over versions between, if it never ran beside that
+	Change          float64 // against the good end, the median over blocks; over versions between, if it never ran beside that. A ratio, or if plain a difference
 }
 
 // Subjects implements campaign.Question.
@@ -108,8 +111,12 @@ func (s *Search) plan(versions ...int) *dyno.Experiment {
 	for _, v := range versions {
 		e.Settings = append(e.Settings, dyno.Setting{s.Versions[v]})
 	}
-	if s.Answer.Metric != "" {
-		e.Primary = []string{s.Answer.Metric}
+	if a := &s.Answer; a.Name != "" {
+		only := *e.Bench
+		only.Packages, only.Match, only.Duration = []string{a.Package}, matching(a.Name), pairTime
+		e.Bench = &only
+	} else if a.Metric != "" {
+		e.Primary = []string{a.Metric}
 	}
 	return &e
 }
@@ -118,7 +125,7 @@ func (s *Search) plan(versions ...int) *dyno.Experiment {
 // put them is no change.
 func (s *Search) judged(lo, hi int) *dyno.Experiment {
 	e := s.plan(lo, hi)
-	if e.Relink == nil {
+	if e.Relink == nil && e.Bench == nil { // whose blocks have new layouts anyway
 		e.Relink = new(true)
 	}
 	return e
@@ -132,10 +139,27 @@ func (s *Search) tell(format string, args ...any) {
 
 // Ask implements campaign.Question.
 func (s *Search) Ask(ctx context.Context, measure Measure) error {
+	s.runs = 0
+	return s.ask(ctx, measure)
+}
+
+func (s *Search) ask(ctx context.Context, measure Measure) error {
+	err := s.one(ctx, measure)
+	if err == nil && s.All && (s.Answer.Kind == Found || s.Answer.Kind == Range) {
+		err = s.rest(ctx, measure)
+	}
+	return err
+}
+
+// one looks for one change.
+func (s *Search) one(ctx context.Context, measure Measure) error {
 	last := len(s.Versions) - 1
-	s.sums, s.obs, s.blocks, s.runs = map[int]string{}, nil, 0, 0
-	s.Answer = Answer{Kind: NoChange, Metric: s.Metric, Hi: last, Skipped: map[int]error{}}
+	s.sums, s.obs, s.blocks = map[int]string{}, nil, 0
+	s.Answer = Answer{Kind: NoChange, Yardstick: Yardstick{Metric: s.Metric}, Hi: last, Skipped: map[int]error{}}
 	a := &s.Answer
+	if s.chosen != nil {
+		a.Yardstick = *s.chosen
+	}
 	for _, v := range []int{0, last} {
 		if err := s.build(ctx, v); err != nil {
 			return fmt.Errorf("%s, an end of the search: %w", s.Versions[v].Value, err)
@@ -154,26 +178,34 @@ func (s *Search) Ask(ctx context.Context, measure Measure) error {
 	if err != nil || a.Kind != Undecided {
 		return err
 	}
+	if a.Name != "" && s.chosen == nil { // which code it runs can be told now
+		for _, v := range []int{0, last} {
+			if err := s.build(ctx, v); err != nil {
+				return err
+			}
+		}
+	}
 	return s.look(ctx, measure)
 }
 
 // ends says whether the ends differ, and in which metric the change is looked for.
 func (s *Search) ends(t *compare.Table) {
 	a := &s.Answer
-	for _, row := range t.Rows {
-		v, ok := t.Settings[1].Versus[row.Key]
-		switch {
-		case !ok || s.Metric != "" && row.Name != s.Metric || s.Metric == "" && !row.Primary:
-		case a.Ends.Verdict == "", v.Verdict == stats.Worse && a.Ends.Verdict != stats.Worse:
-			a.Metric, a.Ends = row.Name, v
+	if s.chosen != nil {
+		if a.Ends = a.versus(t); a.Ends.Verdict == stats.Worse || a.Ends.Verdict == stats.Better {
+			a.Kind = Undecided
 		}
+		return
 	}
-	if v := a.Ends.Verdict; (v == stats.Worse || v == stats.Better) && math.IsNaN(a.Ends.Ratio) {
-		a.Kind, a.Metric = NoRatio, cmp.Or(a.Metric, s.Metric)
-	} else if v == stats.Worse || s.Metric != "" && v == stats.Better {
-		a.Kind = Undecided
-	} else {
-		a.Metric = s.Metric
+	y, v := choose(t, s.Metric)
+	a.Ends = v
+	switch {
+	case v.Verdict == stats.Worse || s.Metric != "" && v.Verdict == stats.Better:
+		a.Kind, a.Yardstick, a.Others = Undecided, y, others(t, y)
+	case t.Kind == compare.OfBenchmarks && len(t.Rows) == 0 && len(t.SameCode) > 0:
+		a.Kind = OneBuild
+	case t.Kind == compare.OfBenchmarks:
+		a.Ends = compare.Versus{} // of one of many
 	}
 }
 
@@ -235,21 +267,22 @@ func (s *Search) pair(ctx context.Context, measure Measure, lo, hi int) (done bo
 		plan.Profile = []string{"cpu", "allocs"}
 	}
 	s.tell("%s against %s, alone on fresh blocks", s.Versions[hi].Value, s.Versions[lo].Value)
-	metric, _ := dyno.MetricByName(a.Metric)
-	differs := func(t *compare.Table) bool {
-		v := t.Settings[1].Versus[a.Metric]
-		ranks := v.Gate // which suppose nothing of the noise, and may be looked at after any block
+	differs := func(t *compare.Table, rs []*dyno.Result) bool {
+		ranks := s.ranks(t, s.observe([]int{lo, hi}, rs))
 		ranks.Adjusted = ranks.Single()
-		return v.Verdict == a.Ends.Verdict && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: metric.Better}) == a.Ends.Verdict
+		sure := a.Name != "" || a.versus(t).Verdict == a.Ends.Verdict // of a benchmark the verdict is that of signed ranks, at few of the looks
+		return sure && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: s.better(t)}) == a.Ends.Verdict
 	}
-	table, _, err := s.run(ctx, measure, "pair", plan, func(t *compare.Table, rs []*dyno.Result) bool {
-		return blocksOf(rs) >= leastPair && (differs(t) || t.Settings[1].Versus[a.Metric].Verdict == stats.Same)
+	table, results, err := s.run(ctx, measure, "pair", plan, func(t *compare.Table, rs []*dyno.Result) bool {
+		return blocksOf(rs) >= leastPair && (differs(t, rs) || a.versus(t).Verdict == stats.Same)
 	}, lo, hi)
 	if table == nil {
 		return false, err
 	}
-	v := table.Settings[1].Versus[a.Metric]
-	if !differs(table) {
+	v := a.versus(table)
+	if differs(table, results) {
+		v.Verdict = a.Ends.Verdict
+	} else {
 		a.Failed = append(a.Failed, Pair{lo, hi, v, s.name("pair")})
 		return false, err
 	}
@@ -260,6 +293,25 @@ func (s *Search) pair(ctx context.Context, measure Measure, lo, hi int) (done bo
 	a.Lo, a.Hi, a.Pair, a.PairRun, a.PairTable = lo, hi, v, s.name("pair"), table
 	a.Partly = partly(v, a.Ends)
 	return true, err
+}
+
+// better is the direction of the metric.
+func (s *Search) better(t *compare.Table) int {
+	i := slices.IndexFunc(t.Rows, func(row compare.Row) bool { return row.Key == s.Answer.key() })
+	if i < 0 {
+		return 0
+	}
+	return t.Rows[i].Better
+}
+
+// matching is the pattern of go test -bench that one benchmark has.
+func matching(name string) string {
+	elements := strings.Split(name, "/")
+	for i, e := range elements {
+		elements[i] = "^" + regexp.QuoteMeta(e) + "$"
+	}
+	elements[0] = "^Benchmark" + strings.TrimPrefix(elements[0], "^")
+	return strings.Join(elements, "/")
 }
 
 // partly reports whether a change is probably smaller than another of the same direction: by their intervals, as if those were of a normal.
@@ -379,12 +431,12 @@ func (s *Search) keep(versions []int, rs []*dyno.Result) {
 // observe reads the values of versions.
 func (s *Search) observe(versions []int, rs []*dyno.Result) (obs []Observation) {
 	for _, r := range dyno.LastOfEach(rs) {
-		value, ok := r.Values.Get(s.Answer.Metric)
+		value, ok := s.Answer.value(r)
 		i := slices.IndexFunc(versions, func(v int) bool { return dyno.Setting{s.Versions[v]}.String() == r.Trial.Setting.String() })
-		if i < 0 || !ok || r.Trial.For != "" || r.Err != "" || !(value > 0) || !dyno.Counts(r, s.Answer.Metric) {
+		if i < 0 || !ok || r.Trial.For != "" || r.Err != "" {
 			continue
 		}
-		obs = append(obs, Observation{Version: versions[i], Block: s.blocks + r.Trial.Block, Value: math.Log(value)})
+		obs = append(obs, Observation{Version: versions[i], Block: s.blocks + r.Trial.Block, Value: value})
 	}
 	return obs
 }
@@ -397,7 +449,7 @@ func (s *Search) measured() (all []Measured) {
 	}
 	level := map[int]float64{0: 0} // above the good end
 	for v := range s.Versions {
-		var ratios []float64
+		var changes []float64
 		for _, obs := range byBlock {
 			own := slices.IndexFunc(obs, func(o Observation) bool { return o.Version == v })
 			if own < 0 {
@@ -405,12 +457,16 @@ func (s *Search) measured() (all []Measured) {
 			}
 			ref := slices.MinFunc(obs, func(a, b Observation) int { return a.Version - b.Version })
 			if base, ok := level[ref.Version]; ok {
-				ratios = append(ratios, obs[own].Value-ref.Value+base)
+				changes = append(changes, obs[own].Value-ref.Value+base)
 			}
 		}
-		if len(ratios) > 0 {
-			level[v] = median(ratios)
-			all = append(all, Measured{Version: v, Blocks: len(ratios), Ratio: math.Exp(level[v])})
+		if len(changes) > 0 {
+			level[v] = median(changes)
+			m := Measured{Version: v, Blocks: len(changes), Change: level[v]}
+			if !s.Answer.Plain {
+				m.Change = math.Exp(m.Change)
+			}
+			all = append(all, m)
 		}
 	}
 	return all

@@ -74,11 +74,13 @@ var OpenBench = func() (*BenchHands, error) {
 // and keeps baseline, a file of results, if it is not "". It is nil if nothing was measured; else the caller closes it.
 func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, resumed *store.Dir) (dir *store.Dir, err error) {
 	dir = resumed
-	hands, err := OpenBench()
-	if err != nil {
-		return dir, err
+	hands := c.benches
+	if hands == nil {
+		if hands, err = OpenBench(); err != nil {
+			return dir, err
+		}
+		defer func() { err = errors.Join(err, hands.Close()) }()
 	}
-	defer func() { err = errors.Join(err, hands.Close()) }()
 	e := run.Plan
 	all := e.Resolved()
 	p := progress.NewBench(c.Stderr, e.Bench)
@@ -92,7 +94,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		}
 		return err
 	}
-	begun := resumed == nil
+	begun := resumed == nil || len(resumed.Brief()) == 0
 	sink := func(r *dyno.Result) error {
 		err := open()
 		if err == nil && !begun {
@@ -104,7 +106,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		return dir.Add(r)
 	}
 	table := func() *compare.Table { return compare.TabulateBenchmarks(&all, dir.Results()) }
-	hands.Bencher.Watch = p.See
+	hands.Bencher.Watch, hands.Bencher.Before = p.See, nil
 	if resumed != nil {
 		hands.Bencher.Before = resumed.Results()
 	}
@@ -114,9 +116,13 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		}
 		return dir.TrialDir(n)
 	}
-	hands.Bencher.Open = func(int) func(pkg, name string) bool {
-		if dir == nil {
+	hands.Bencher.Open = func(block int) func(pkg, name string) bool {
+		switch {
+		case dir == nil:
 			return func(string, string) bool { return true }
+		case run.Enough != nil:
+			enough := run.Enough(block)
+			return func(string, string) bool { return !enough }
 		}
 		return table().Open
 	}
@@ -130,7 +136,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		return dir, err
 	}
 	t := table()
-	chosen, left := profiledOnes(t)
+	chosen, left := profiledOnes(t, run.Enough != nil)
 	if left > 0 {
 		p.Note("dyno profiles the %d largest changes and leaves out %d (consider: --bench, for one of them)", len(chosen), left)
 	}
@@ -146,15 +152,15 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 // profiledMost bounds the time: a benchmark takes six seconds of each setting.
 const profiledMost = 5
 
-// profiledOnes has the greatest change first. left is how many more changed.
-func profiledOnes(t *compare.Table) (chosen []dyno.Benchmark, left int) {
+// profiledOnes are those that changed, or all, with the greatest change first. left is how many more there are.
+func profiledOnes(t *compare.Table, all bool) (chosen []dyno.Benchmark, left int) {
 	change := func(b *compare.Benchmark) (most float64) {
 		for i := 1; i < len(t.Settings); i++ {
 			most = max(most, t.ChangedBy(b, i))
 		}
 		return most
 	}
-	changed := slices.DeleteFunc(slices.Clone(t.Benchmarks), func(b *compare.Benchmark) bool { return change(b) == 0 })
+	changed := slices.DeleteFunc(slices.Clone(t.Benchmarks), func(b *compare.Benchmark) bool { return change(b) == 0 && !all })
 	slices.SortStableFunc(changed, func(a, b *compare.Benchmark) int { return cmp.Compare(change(b), change(a)) })
 	kept := min(len(changed), profiledMost)
 	for _, b := range changed[:kept] {

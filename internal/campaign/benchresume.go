@@ -32,6 +32,16 @@ func (c *Campaign) ResumeBenchmarks(ctx context.Context, run *Run, dir *store.Di
 	return true, err
 }
 
+// fillBenchmarks runs the blocks that a step lacks.
+func (c *Campaign) fillBenchmarks(ctx context.Context, run *Run, dir *store.Dir) error {
+	if len(dir.Brief()) == 0 {
+		_, err := c.Benchmarks(ctx, run, "", dir)
+		return err
+	}
+	_, err := c.ResumeBenchmarks(ctx, run, dir, 0)
+	return err
+}
+
 // nextBlocks are those that a run goes on with.
 func nextBlocks(dir *store.Dir, more int) (next dyno.More, left bool, err error) {
 	b := dir.Run.Plan.Bench

@@ -1,13 +1,10 @@
 package campaign
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,13 +13,12 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/bisect"
+	"github.com/dynolab/dyno/internal/campaign/versions"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/bisected"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/subject"
-	"github.com/dynolab/dyno/internal/subject/commits"
-	"github.com/dynolab/dyno/internal/subject/guard"
 )
 
 // BisectFlags are the flags of a bisection, as given.
@@ -31,6 +27,7 @@ type BisectFlags struct {
 	Metric    string
 	Error     string
 	Alive     int
+	All       bool
 }
 
 // A Bisection looks for the version that changed a metric.
@@ -40,9 +37,8 @@ type Bisection struct {
 	Record *store.Record
 	Dir    string // "" for a new one below dyno-runs
 
-	versions []bisected.Version
-	passed   int // commits between that cannot have changed the program
-	notes    []string
+	list  *versions.List
+	tests map[int][]*subject.TestPackage // of versions that were compiled, for the benchmark of the answer
 }
 
 // NewBisection checks what is asked for, and lists the versions. e is the plan, with its secrets.
@@ -50,10 +46,8 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 	s := &e.Subject
 	chance, err := dyno.ParseFraction(o.Error)
 	switch {
-	case !s.Source():
+	case e.Bench == nil && !s.Source():
 		return nil, flags.Mistakef("bisect builds versions of a service, but %s is already built (consider: its package, or MODULE@v1.0.0..v1.2.0)", s)
-	case e.Bench != nil:
-		return nil, flags.Mistakef("bisect measures a service, not benchmarks (consider: dyno bench --vary rev=OLD,NEW for two commits)")
 	case len(e.Levels()) > 1:
 		return nil, flags.Mistakef("bisect varies the version alone, but the plan has %d settings (consider: a plan without vary)", len(e.Levels()))
 	case e.Slice > 0 || e.On.Kubernetes != nil || e.Load.Command != "" || e.Load.None:
@@ -64,7 +58,11 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 		return nil, flags.Mistakef("--alive %d: want 3 to 6", o.Alive)
 	}
 	metric := ""
-	if o.Metric != "" {
+	if o.Metric != "" && e.Bench != nil {
+		if metric, err = unitOf(o.Metric); err != nil {
+			return nil, err
+		}
+	} else if o.Metric != "" {
 		m, err := dyno.MetricOf(dyno.ThresholdName(o.Metric), e.MetricNames())
 		if err != nil || m.Better == 0 {
 			return nil, flags.Mistakef("--metric %s: want a metric with a direction, such as cpu_per_req (consider: dyno help metrics)", o.Metric)
@@ -72,159 +70,30 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 		metric = m.Name
 	}
 	b := &Bisection{Campaign: c, Record: r, Dir: dir}
-	b.Metric, b.Most, b.Error = metric, o.Alive, float64(chance)
+	b.Metric, b.Most, b.Error, b.All = metric, o.Alive, float64(chance), o.All
 	if s.Module != "" {
-		err = b.published(ctx, e, o)
+		b.list, err = versions.Published(ctx, e, o.Good, o.Bad)
 	} else {
-		err = b.commits(ctx, e, o)
+		b.list, err = versions.Commits(ctx, e, o.Good, o.Bad)
 	}
 	if err != nil {
 		return nil, err
 	}
+	all := b.list.All
+	for _, v := range all {
+		b.Versions = append(b.Versions, v.Level)
+	}
+	if last := all[len(all)-1]; last.ID != "" && r.Dir() == "" { // so that a later session means the same, whatever was committed meanwhile
+		r.Flags["good"], r.Flags["bad"] = []string{all[0].ID}, []string{last.ID}
+	}
 	own := *e
 	own.Factors, own.Settings, own.Thresholds, own.Repeats, own.Within = nil, nil, nil, 0, 0 // of one run; here each takes what it needs
-	b.Plan = &own
-	b.Build = b.build
+	b.Plan, b.Build = &own, b.build
+	if e.Bench != nil {
+		own.Profile, b.Build = nil, b.compile
+	}
 	b.Tell = func(format string, args ...any) { fmt.Fprintf(c.Stderr, format+"\n", args...) }
 	return b, nil
-}
-
-// commits lists those of the repository around the package.
-func (b *Bisection) commits(ctx context.Context, e *dyno.Experiment, o BisectFlags) error {
-	if o.Good == "" {
-		return flags.Mistakef("bisect needs a revision without the change (want for example --good v1.8.0)")
-	}
-	dir := e.Subject.Package
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(e.Subject.Dir, dir)
-	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return flags.Mistakef("package %s: %v (want the directory of a main package)", e.Subject.Package, err)
-	}
-	h, err := commits.List(ctx, git, dir, o.Good, cmp.Or(o.Bad, "HEAD"))
-	if mistake := (*dyno.PlanError)(nil); errors.As(err, &mistake) {
-		return flags.Mistakef("%s", mistake.Msg)
-	}
-	if err != nil {
-		return err
-	}
-	all := append([]commits.Commit{h.Good}, h.Commits...)
-	untold := roundabout(e)
-	for i := range all {
-		c := &all[i]
-		if i > 0 && i < len(all)-1 && !c.Matters && !untold { // the ends stay: whether they are one program shows
-			b.passed++
-			continue
-		}
-		b.add(dyno.Level{Factor: "rev", Value: c.Short()}, c.Title, c.Date, c.Files)
-	}
-	if b.Record.Dir() == "" { // so that a later session means the same, whatever was committed meanwhile
-		b.Record.Flags["good"], b.Record.Flags["bad"] = []string{h.Good.ID}, []string{all[len(all)-1].ID}
-	}
-	if changes, _ := Tool(ctx, dir, "git", "status", "--porcelain", "--untracked-files=no"); changes != "" && o.Bad == "" {
-		b.notes = append(b.notes, "Your uncommitted changes are in no version.")
-	}
-	return nil
-}
-
-// roundabout reports whether what is built may depend on files that no compiler reads: by a command, or by flags that name some.
-func roundabout(e *dyno.Experiment) bool {
-	given := strings.Join(append(slices.Clone(e.Subject.Build), e.Subject.Env["GOFLAGS"], os.Getenv("GOFLAGS")), " ")
-	return e.Subject.Prepare != "" || strings.Contains(given, "-overlay") || strings.Contains(given, "-modfile") ||
-		strings.Contains(strings.NewReplacer("-pgo=off", "", "-pgo=auto", "").Replace(given), "-pgo")
-}
-
-// git runs it without what the user's configuration makes of its output.
-func git(ctx context.Context, dir, input string, args ...string) (string, error) {
-	argv := append([]string{"git", "--no-replace-objects", "-c", "core.hooksPath=" + os.DevNull, "-c", "diff.relative=false", "-c", "diff.ignoreSubmodules=none", "-c", "log.showSignature=false"}, args...)
-	if input != "" {
-		file, err := os.CreateTemp("", "dyno-")
-		if err != nil {
-			return "", err
-		}
-		defer os.Remove(file.Name())
-		_, err = file.WriteString(input)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return "", err
-		}
-		argv = append([]string{"sh", "-c", `file=$1; shift; exec "$@" <"$file"`, "sh", file.Name()}, argv...)
-	}
-	var stdout, stderr strings.Builder
-	status, err := subject.RunTool(ctx, argv, nil, dir, &stdout, &stderr)
-	if err == nil && status != guard.StatusOK {
-		err = errors.New(status)
-	}
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return stdout.String(), nil
-}
-
-// published lists the released versions of a module, MODULE@GOOD..BAD.
-func (b *Bisection) published(ctx context.Context, e *dyno.Experiment, o BisectFlags) error {
-	pkg, query, _ := strings.Cut(e.Subject.Module, "@")
-	good, bad, ranged := strings.Cut(query, "..")
-	if !ranged {
-		good, bad = o.Good, cmp.Or(o.Bad, query)
-	} else if o.Good != "" || o.Bad != "" {
-		return flags.Mistakef("%s says the ends of the search already (want no --good and --bad)", e.Subject.Module)
-	}
-	if good == "" || bad == "" {
-		return flags.Mistakef("bisect needs two versions of %s (want for example %[1]s@v1.20.0..v1.30.0)", pkg)
-	}
-	var list []string
-	var first error
-	for module := pkg; len(list) == 0 && strings.Contains(module, "."); module = path.Dir(module) {
-		text, err := Tool(ctx, e.Subject.Dir, "go", "list", "-m", "-versions", "-f", "{{range .Versions}}{{.}} {{end}}", module)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err == nil {
-			list = strings.Fields(text)
-		}
-		first = cmp.Or(first, err)
-	}
-	for _, v := range []*string{&good, &bad} {
-		if *v != "latest" && !strings.HasPrefix(*v, "v") {
-			*v = "v" + *v
-		}
-	}
-	releases := slices.DeleteFunc(slices.Clone(list), func(v string) bool { return strings.Contains(v, "-") })
-	if bad == "latest" && len(releases) > 0 {
-		bad = releases[len(releases)-1]
-	}
-	from, to := slices.Index(list, good), slices.Index(list, bad)
-	switch {
-	case len(list) == 0:
-		return fmt.Errorf("the go command knows no versions of %s (consider: go list -m -versions MODULE): %w", pkg, first)
-	case from < 0 || to < 0:
-		missing := good
-		if from >= 0 {
-			missing = bad
-		}
-		return flags.Mistakef("%s has no version %s (want one of go list -m -versions, from %s to %s)", pkg, missing, list[0], list[len(list)-1])
-	case from >= to:
-		return flags.Mistakef("%s is not before %s", good, bad)
-	}
-	early := 0 // before a release
-	for i := from; i <= to; i++ {
-		if strings.Contains(list[i], "-") && i > from && i < to {
-			early++
-			continue
-		}
-		b.add(dyno.Level{Factor: "version", Value: list[i]}, "", "", nil)
-	}
-	if early > 0 {
-		b.notes = append(b.notes, layout.Count(early, "pre-release")+" between the ends: left out.")
-	}
-	e.Subject.Module = pkg + "@" + good
-	return nil
-}
-
-func (b *Bisection) add(level dyno.Level, title, date string, files []string) {
-	b.Versions = append(b.Versions, level)
-	b.versions = append(b.versions, bisected.Version{Name: level.Value, Title: title, Date: date, Files: files})
 }
 
 // build makes a version, and says which program it is.
@@ -248,13 +117,13 @@ func (b *Bisection) Print(w io.Writer) error {
 		return err
 	}
 	passed := ""
-	if b.passed > 0 {
-		passed = fmt.Sprintf(", of which %d changed nothing that the program is made of", b.passed)
+	if b.list.Passed > 0 {
+		passed = fmt.Sprintf(", of which %d changed nothing that the program is made of", b.list.Passed)
 	}
-	fmt.Fprintf(w, "%s%s:\n\n", layout.Count(len(b.versions)-1+b.passed, b.unit()), passed)
-	for i, v := range b.versions {
-		end := map[int]string{0: "good", len(b.versions) - 1: "bad"}[i]
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-4s  %s  %s", end, v.Name, v.Title), " "))
+	fmt.Fprintf(w, "%s%s:\n\n", layout.Count(len(b.list.All)-1+b.list.Passed, b.unit()), passed)
+	for i, v := range b.list.All {
+		end := map[int]string{0: "good", len(b.list.All) - 1: "bad"}[i]
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-4s  %s  %s", end, v.Level.Value, v.Title), " "))
 	}
 	fmt.Fprintf(w, "\n%s\n\nthe plan of the first run:\n\n%s", b.forecast(), text)
 	return nil
@@ -277,11 +146,45 @@ func (b *Bisection) forecast() string {
 func (b *Bisection) Run(ctx context.Context) (Answer, string, error) {
 	b.Note("%s", b.forecast())
 	return b.Campaign.Ask(ctx, &b.Search, b.Record, b.Dir, func(dir string, cut bool) Answer {
-		return &bisected.Report{
-			Answer: b.Answer, Versions: b.versions, Passed: b.passed, Unit: b.unit(), Notes: b.notes, Error: b.Error,
+		r := &bisected.Report{
+			Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: b.list.Notes, Error: b.Error,
 			Name: b.Plan.Name, Dyno: b.Version, Plan: store.Redacted(b.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
+		for _, v := range b.list.All {
+			r.Versions = append(r.Versions, bisected.Version{Name: v.Level.Value, Title: v.Title, Date: v.Date, Files: v.Files})
+		}
+		if b.Answer.PairRun != "" {
+			r.Function = b.function(ctx, filepath.Join(dir, b.Answer.PairRun))
+			r.Inside[0], r.Inside[1] = b.list.Inside(ctx, b.Answer.Hi)
+		}
+		return r
 	})
 }
+
+// function is the one that the answer's two versions differ in, by their profiles, or by what the source says of those that take time. It is
+// nil if neither is known.
+func (b *Bisection) function(ctx context.Context, run string) *bisected.Function {
+	dir, err := store.Read(run)
+	if err != nil {
+		return nil
+	}
+	kind := "cpu"
+	if unit := b.Answer.Metric; strings.HasPrefix(unit, "alloc") || unit == "B/op" {
+		kind = "allocs"
+	}
+	diff, err := findings.FunctionsOf(dir, b.Answer.Benchmark(), kind)
+	if err != nil {
+		return nil
+	}
+	touched, _ := b.list.Touched(ctx, b.Answer.Lo, b.Answer.Hi) // else the profiles have to do
+	var functions []bisected.Func
+	for _, f := range touched {
+		functions = append(functions, bisected.Func(f))
+	}
+	return bisected.FunctionOf(diff, functions)
+}
+
+// Undecided reports whether the ends differ, and no version is shown to have changed the metric.
+func (b *Bisection) Undecided() bool { return b.Answer.Kind == bisect.Undecided }
 
 // unit is what versions are called.
 func (b *Bisection) unit() string {
@@ -289,4 +192,53 @@ func (b *Bisection) unit() string {
 		return "commit"
 	}
 	return "version"
+}
+
+// unitOf is the unit of benchmarks that a flag names, such as sec_per_op.
+func unitOf(name string) (string, error) {
+	units := []string{"sec/op", "B/op", "allocs/op", "B/s"}
+	m, err := dyno.MetricOf(dyno.ThresholdName(name), units)
+	if err != nil || !slices.Contains(units, m.Name) {
+		return "", flags.Mistakef("--metric %s: want one of sec_per_op, allocs_per_op, B_per_op and B_per_s", name)
+	}
+	return m.Name, nil
+}
+
+// compile makes the tests of a version, once it is known which benchmark is looked at, and says which code that runs.
+func (b *Bisection) compile(ctx context.Context, v int) (string, error) {
+	y := &b.Answer.Yardstick
+	if y.Name == "" {
+		return "", nil
+	}
+	t, mistake := b.Plan.Written(dyno.Setting{b.Versions[v]})
+	if mistake != nil {
+		return "", mistake
+	}
+	hands := b.benches.Bencher
+	tests, err := hands.Tests(ctx, t.Subject, []string{y.Package})
+	if err != nil {
+		return "", err
+	}
+	if _, err := hands.Sum(ctx, tests); err != nil { // it does not compile
+		return "", err
+	}
+	function, _, _ := strings.Cut(y.Name, "/")
+	like := v
+	for _, w := range slices.Sorted(maps.Keys(b.tests)) {
+		same, err := hands.SameCode(ctx, [][]*subject.TestPackage{b.tests[w], tests})
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if err == nil && slices.Contains(same[y.Package].Same, "Benchmark"+function) {
+			like = w
+			break
+		}
+	}
+	if b.tests == nil {
+		b.tests = map[int][]*subject.TestPackage{}
+	}
+	if like == v {
+		b.tests[v] = tests
+	}
+	return "as in " + b.Versions[like].Value, nil
 }

@@ -30,6 +30,7 @@ type Campaign struct {
 
 	hands   *lab.Lab
 	release func() error
+	benches *BenchHands   // of a question about benchmarks; nil of any other
 	record  *store.Record // of a question; nil of a single run
 
 	// Steps of earlier sessions: that there are, that were asked for again, and that could be used.
@@ -43,6 +44,13 @@ func (c *Campaign) Note(format string, args ...any) {
 
 // Open builds the subjects of a plan.
 func (c *Campaign) Open(ctx context.Context, e *dyno.Experiment) error {
+	if e.Bench != nil {
+		var err error
+		if c.benches, err = OpenBench(); err == nil {
+			c.release = c.benches.Close
+		}
+		return err
+	}
 	hands, remove, err := place(ctx, e, c.Version)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (c *Campaign) open(ctx context.Context, e *dyno.Experiment) error {
 // keepRecord begins the record of a question, whose subjects are built. One that is resumed has to be of the same program.
 func (c *Campaign) keepRecord(ctx context.Context, dir string, e *dyno.Experiment) (err error) {
 	r, sum := c.record, ""
-	if c.hands.Sum != nil {
+	if c.hands != nil && c.hands.Sum != nil { // of benchmarks each run knows its own
 		if sum, err = c.hands.Sum(ctx, e.Trial(e.Levels()[0]).Subject); err != nil {
 			return err
 		}

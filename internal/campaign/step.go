@@ -56,10 +56,14 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 	if s.Enough != nil {
 		r.Enough = func(int) bool {
 			rs := dir.Brief()
-			return s.Enough(findings.Unwritten(s.Plan, rs).Table, rs)
+			return s.Enough(c.table(s.Plan, rs), rs)
 		}
 	}
-	err = c.Fill(ctx, r, dir)
+	if s.Plan.Bench == nil {
+		err = c.Fill(ctx, r, dir)
+	} else {
+		err = c.fillBenchmarks(ctx, r, dir)
+	}
 	if alike := (*lab.AlikeError)(nil); errors.As(err, &alike) { // its cure, dyno run --resume, does not exist for a step
 		err = fmt.Errorf("%s: the first trials failed: %s", s.Name, alike.Err)
 	}
@@ -68,13 +72,21 @@ func (c *Campaign) Step(ctx context.Context, s Step) (f *findings.Findings, took
 	if unread != nil {
 		return nil, took, errors.Join(err, unread, unwritten)
 	}
-	if err = errors.Join(err, unwritten); err == nil && f.Table.Trials == 0 {
+	if err = errors.Join(err, unwritten); err == nil && f.Table.Trials == 0 && len(f.Table.SameCode) == 0 {
 		err = findings.ErrNothing
 	}
 	if err == nil {
 		err = c.did(s.Name, took, nil)
 	}
 	return f, took, err
+}
+
+// table is what is known while a run is under way.
+func (c *Campaign) table(e *dyno.Experiment, rs []*dyno.Result) *compare.Table {
+	if e.Bench != nil {
+		return compare.TabulateBenchmarks(e, rs)
+	}
+	return findings.Unwritten(e, rs).Table
 }
 
 // stepDir makes the run directory of a step, or opens the one in which it was cut off, with what is left of the step's time. earlier is how

@@ -3,6 +3,7 @@
 package bisected
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -49,22 +50,27 @@ type Report struct {
 	Dir         string
 	Interrupted bool
 	Notes       []string
+
+	Function *Function // that accounts for the change of the pair; nil if it is not known
+	Inside   [2]string // ends of a search among the commits that the found one merges; "" if it is no merge
 }
 
 // First is the answer in a sentence.
 func (r *Report) First() string {
 	last := len(r.Versions) - 1
-	metric := words.MetricNoun(r.Metric)
+	metric := r.metric()
 	ends := fmt.Sprintf("from %s to %s", r.Versions[0].Name, r.Versions[last].Name)
 	shown := "is not shown to differ"
 	if r.Interrupted {
 		shown = "is not yet shown to differ"
 	}
 	switch {
+	case r.Kind == bisect.OneBuild && r.Plan.Bench != nil:
+		return fmt.Sprintf("%s: the benchmarks run the same code %s.", r.Name, ends)
 	case r.Kind == bisect.OneBuild:
 		return fmt.Sprintf("%s: the program is the same %s, to the byte.", r.Name, ends)
-	case r.Kind == bisect.NoRatio:
-		return fmt.Sprintf("%s: %s is 0 at one of the ends, so changes of it have no ratio, by which bisect goes (consider: another --metric).", r.Name, metric)
+	case r.Kind == bisect.NoChange && r.Plan.Bench != nil && r.Ends.Verdict == "":
+		return fmt.Sprintf("%s: %s of no benchmark %s %s.", r.Name, cmp.Or(metric, "neither time nor allocations"), strings.Replace(shown, "not ", "", 1), ends)
 	case r.Kind == bisect.NoChange && r.Metric != "":
 		return fmt.Sprintf("%s: %s %s %s: %s.", r.Name, metric, shown, ends, r.change(r.Ends))
 	case r.Kind == bisect.NoChange:
@@ -81,6 +87,14 @@ func (r *Report) First() string {
 	return fmt.Sprintf("%s: %s differs %s, %s, but no single %s is shown to have changed it.%s", r.Name, metric, ends, r.change(r.Ends), r.Unit, where)
 }
 
+// metric is a noun.
+func (r *Report) metric() string {
+	if b := r.Benchmark(); b != "" {
+		return r.Metric + " of " + b
+	}
+	return words.MetricNoun(r.Metric)
+}
+
 // named is a version with its title.
 func (r *Report) named(v int) string {
 	if x := r.Versions[v]; x.Title != "" {
@@ -90,14 +104,25 @@ func (r *Report) named(v int) string {
 }
 
 func (r *Report) change(v compare.Versus) string {
-	if math.IsNaN(v.Ratio) {
-		return "unclear"
-	}
 	verdict := ""
 	if v.Verdict == stats.Worse || v.Verdict == stats.Better {
 		verdict = string(v.Verdict) + ", "
 	}
+	switch {
+	case r.Plain && verdict != "":
+		return verdict + r.by(v.Diff)
+	case math.IsNaN(v.Ratio):
+		return "unclear"
+	}
 	return fmt.Sprintf("%s%s [%s, %s]", verdict, layout.Change(v.Ratio), layout.Change(v.Lo), layout.Change(v.Hi))
+}
+
+// by is a change of one version, or of a pair.
+func (r *Report) by(change float64) string {
+	if r.Plain {
+		return layout.ScaleOf(r.Metric, math.Abs(change)).SignedWith(change)
+	}
+	return layout.Change(change)
 }
 
 // Text is what dyno bisect prints.
@@ -107,7 +132,7 @@ func (r *Report) Text(o layout.Options) string { return r.said().Text(o) }
 func (r *Report) HTML(w io.Writer) error {
 	a := r.said()
 	a.Figure, a.Picture = "what was measured, in the order of the "+r.Unit+"s", r.figure()
-	a.Shows = fmt.Sprintf("Each point is a %s that was measured, %s against the good end, the median over its blocks; along are the %ss that can have changed it, counted from the good end.", r.Unit, words.MetricNoun(r.Metric), r.Unit)
+	a.Shows = fmt.Sprintf("Each point is a %s that was measured, %s against the good end, the median over its blocks; along are the %ss that can have changed it, counted from the good end.", r.Unit, r.metric(), r.Unit)
 	return a.HTML(w)
 }
 
@@ -117,10 +142,16 @@ func (r *Report) said() *screen.Answer {
 		a.Head = append(a.Head, r.proof())
 		a.Head = append(a.Head, r.why()...)
 	}
+	for i := range r.More {
+		a.Head = append(a.Head, r.further(&r.More[i]))
+	}
 	if s := r.measured(); s != nil {
 		a.Parts = append(a.Parts, screen.Part{Section: s})
 	}
 	a.Notes = append(a.Notes, r.counts())
+	if r.Others > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("%s changed, too (dyno report %s/1-ends); a search of its own finds its %s.", layout.Count(r.Others, "other benchmark"), r.Dir, r.Unit))
+	}
 	for _, p := range r.Failed {
 		a.Notes = append(a.Notes, fmt.Sprintf("%s against %s, alone on fresh blocks: %s, which is not sure enough (dyno report %s/%s)",
 			r.Versions[p.Hi].Name, r.Versions[p.Lo].Name, r.change(p.Versus), r.Dir, p.Run))
@@ -128,6 +159,9 @@ func (r *Report) said() *screen.Answer {
 	for _, v := range slices.Sorted(maps.Keys(r.Skipped)) {
 		text, _, _ := strings.Cut(r.Skipped[v].Error(), "\n")
 		a.Notes = append(a.Notes, fmt.Sprintf("%s is left out: %s", r.Versions[v].Name, text))
+	}
+	if r.Inside[0] != "" {
+		a.Notes = append(a.Notes, fmt.Sprintf("%s is a merge (consider, for the commits in it: --good %.12s --bad %.12s)", r.Versions[r.Hi].Name, r.Inside[0], r.Inside[1]))
 	}
 	if r.PairRun != "" {
 		a.Last = fmt.Sprintf("All of the last comparison: dyno report %s/%s", r.Dir, r.PairRun)
@@ -142,6 +176,21 @@ func (r *Report) proof() string {
 		return of + fmt.Sprintf(" It is probably a part of the change between the ends, %s: another may have changed it, too (consider: a search before and after it).", r.change(r.Ends))
 	}
 	return of + fmt.Sprintf(" Between the ends it is %s.", r.change(r.Ends))
+}
+
+// further is what was found of the versions before or after the answer.
+func (r *Report) further(a *bisect.Answer) string {
+	switch a.Kind {
+	case bisect.Found:
+		return fmt.Sprintf("Another change is with %s: %s (dyno report %s/%s).", r.named(a.Hi), r.change(a.Pair), r.Dir, a.PairRun)
+	case bisect.Range:
+		return fmt.Sprintf("Another change is after %s, and with %s at the latest: %s (dyno report %s/%s).", r.Versions[a.Lo].Name, r.named(a.Hi), r.change(a.Pair), r.Dir, a.PairRun)
+	case bisect.Undecided:
+		return fmt.Sprintf("From %s to %s it changed, too, %s, but no single %s is shown to have changed it.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends), r.Unit)
+	case bisect.OneBuild:
+		return fmt.Sprintf("From %s to %s the program is the same.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name)
+	}
+	return fmt.Sprintf("No further change is shown from %s to %s: %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends))
 }
 
 // why says what accounts for the change, and whether the commit touches it.
@@ -161,7 +210,19 @@ func (r *Report) why() (lines []string) {
 			return lines
 		}
 	}
-	return []string{"Why: the profiles of the two do not surely differ in any function."}
+	f := r.Function
+	switch {
+	case f == nil:
+		return []string{"Why: the profiles of the two do not surely differ in any function."}
+	case !f.Sure:
+		return []string{fmt.Sprintf("Why: the profiles of the two do not surely differ in any function. The %s changed the source of %s (%s), which has %s%% of the %s.",
+			r.Unit, f.Name, f.At, layout.Share(f.Share), f.Of)}
+	}
+	touched := "did not change"
+	if f.Touched {
+		touched = "changed"
+	}
+	return []string{fmt.Sprintf("Why: %s changed, %s. The %s %s its source (%s).", f.Name, layout.ScaleOf(f.Metric, math.Abs(f.Change)).SignedWith(f.Change), r.Unit, touched, f.At)}
 }
 
 // touched says whether the found commit changed a file of the functions that changed most.
@@ -203,7 +264,7 @@ func (r *Report) measured() *layout.Section {
 		}
 	}
 	for _, m := range rows {
-		change := layout.Change(m.Ratio)
+		change := r.by(m.Change)
 		if m.Version == 0 {
 			change = ""
 		}
@@ -215,7 +276,7 @@ func (r *Report) measured() *layout.Section {
 		row[1].Mark = mark
 		g.Rows = append(g.Rows, layout.Row{Cells: row})
 	}
-	title := "Measured: " + words.MetricNoun(r.Metric) + ", medians over blocks"
+	title := "Measured: " + r.metric() + ", medians over blocks"
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
@@ -232,15 +293,15 @@ func (r *Report) figure() chart.SVG {
 	if len(r.Measured) < 2 {
 		return ""
 	}
-	l := chart.Line{Name: words.MetricNoun(r.Metric), Scale: true}
+	l := chart.Line{Name: r.metric(), Scale: true}
 	var marks []int
 	for i, m := range r.Measured {
-		l.X, l.Y = append(l.X, float64(m.Version)), append(l.Y, m.Ratio)
+		l.X, l.Y = append(l.X, float64(m.Version)), append(l.Y, m.Change)
 		if r.PairTable != nil && m.Version == r.Hi {
 			marks = append(marks, i)
 		}
 	}
-	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, func(y float64) string { return layout.Change(y) })
+	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, r.by)
 }
 
 // The shape of bisect.json, which doc/format.md describes.
@@ -251,22 +312,34 @@ type (
 		Name     string        `json:"name"`
 		Answer   bisect.Kind   `json:"answer"`
 		Metric   string        `json:"metric,omitempty"`
+		Bench    string        `json:"benchmark,omitempty"`
+		Plain    bool          `json:"plain,omitempty"`
 		After    string        `json:"after,omitempty"`
 		At       string        `json:"at,omitempty"`
 		Ends     *difference   `json:"ends,omitempty"`
 		Pair     *difference   `json:"pair,omitempty"`
 		Failed   []failedPair  `json:"failed,omitempty"`
+		Function *Function     `json:"function,omitempty"`
+		More     []further     `json:"more,omitempty"`
 		Partly   bool          `json:"partly,omitempty"`
 		Versions []measuredRow `json:"versions"`
 		Passed   int           `json:"passed"`
 	}
 	difference struct {
 		Ratio   dyno.Number   `json:"ratio"`
+		Diff    dyno.Number   `json:"diff"`
 		Lo      dyno.Number   `json:"lo"`
 		Hi      dyno.Number   `json:"hi"`
 		P       dyno.Number   `json:"p"`
 		Verdict stats.Verdict `json:"verdict"`
-		Run     string        `json:"run"`
+		Run     string        `json:"run,omitempty"`
+	}
+	further struct {
+		Answer bisect.Kind `json:"answer"`
+		After  string      `json:"after"`
+		At     string      `json:"at"`
+		Ends   *difference `json:"ends,omitempty"`
+		Pair   *difference `json:"pair,omitempty"`
 	}
 	failedPair struct {
 		After string `json:"after"`
@@ -276,7 +349,8 @@ type (
 	measuredRow struct {
 		Name    string      `json:"version"`
 		Title   string      `json:"title,omitempty"`
-		Ratio   dyno.Number `json:"ratio"` // against the good end; null if it was not measured
+		Ratio   dyno.Number `json:"ratio"`         // against the good end; null if it was not measured, or if there are no ratios
+		Diff    dyno.Number `json:"diff,omitzero"` // against the good end, if there are no ratios
 		Blocks  int         `json:"blocks"`
 		Weight  float64     `json:"probability"` // of the model, that the change came with it
 		Skipped string      `json:"left_out,omitempty"`
@@ -285,7 +359,7 @@ type (
 
 // Document is bisect.json.
 func (r *Report) Document() any {
-	d := document{Name: r.Name, Answer: r.Kind, Metric: r.Metric, Partly: r.Partly, Passed: r.Passed, Versions: []measuredRow{}}
+	d := document{Name: r.Name, Answer: r.Kind, Metric: r.Metric, Bench: r.Benchmark(), Plain: r.Plain, Function: r.Function, Partly: r.Partly, Passed: r.Passed, Versions: []measuredRow{}}
 	if r.Kind != bisect.NoChange && r.Kind != bisect.OneBuild {
 		d.After, d.At = r.Versions[r.Lo].Name, r.Versions[r.Hi].Name
 	}
@@ -298,13 +372,25 @@ func (r *Report) Document() any {
 	for _, p := range r.Failed {
 		d.Failed = append(d.Failed, failedPair{r.Versions[p.Lo].Name, r.Versions[p.Hi].Name, differenceOf(p.Versus, p.Run)})
 	}
+	for _, m := range r.More {
+		f := further{Answer: m.Kind, After: r.Versions[m.Lo].Name, At: r.Versions[m.Hi].Name, Ends: differenceOf(m.Ends, "")}
+		if m.PairRun != "" {
+			f.Pair = differenceOf(m.Pair, m.PairRun)
+		}
+		d.More = append(d.More, f)
+	}
 	for v, x := range r.Versions {
 		row := measuredRow{Name: x.Name, Title: x.Title, Ratio: dyno.Number(math.NaN())}
 		if v < len(r.Posterior) {
 			row.Weight = r.Posterior[v]
 		}
 		if i := slices.IndexFunc(r.Measured, func(m bisect.Measured) bool { return m.Version == v }); i >= 0 {
-			row.Ratio, row.Blocks = dyno.Number(r.Measured[i].Ratio), r.Measured[i].Blocks
+			row.Blocks = r.Measured[i].Blocks
+			if change := dyno.Number(r.Measured[i].Change); r.Plain {
+				row.Diff = change
+			} else {
+				row.Ratio = change
+			}
 		}
 		if err := r.Skipped[v]; err != nil {
 			row.Skipped = err.Error()
@@ -316,5 +402,5 @@ func (r *Report) Document() any {
 }
 
 func differenceOf(v compare.Versus, run string) *difference {
-	return &difference{dyno.Number(v.Ratio), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), v.Verdict, run}
+	return &difference{dyno.Number(v.Ratio), dyno.Number(v.Diff), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), v.Verdict, run}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/bisect"
@@ -17,6 +18,7 @@ import (
 func TestAnswers(t *testing.T) {
 	worse := compare.Versus{Ratio: 1.05, Lo: 1.03, Hi: 1.07, P: 0.001, Verdict: stats.Worse}
 	unclear := compare.Versus{Ratio: 1.01, Lo: 0.97, Hi: 1.05, P: 0.4, Verdict: stats.Unclear}
+	from0 := compare.Versus{Ratio: math.NaN(), Lo: math.NaN(), Hi: math.NaN(), P: 0.001, Diff: 2, Verdict: stats.Worse}
 	table := &compare.Table{Settings: []compare.Setting{{}, {Why: []compare.Why{{Metric: "cpu-sec/req", Causes: []compare.Cause{{
 		Class: compare.ClassCPU, Metric: "cpu-sec/req", Share: 0.9, Places: []compare.Place{{Func: "x.F", File: "/tmp/dyno-rev-1/lib/x.go", Line: 7, Change: 1e-6}},
 	}}}}}}}
@@ -26,21 +28,22 @@ func TestAnswers(t *testing.T) {
 		files  []string
 		want   []string
 	}{
-		{"found", bisect.Answer{Kind: bisect.Found, Metric: "cpu-sec/req", Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table, Partly: true}, []string{"lib/x.go"},
+		{"found", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table, Partly: true}, []string{"lib/x.go"},
 			[]string{`CPU time per request changed with v2 (2026-11-30, "title 2"): worse, +5.0% [+3.0%, +7.0%].`, "in at most 5% of cases", "probably a part", "x.F", "The commit changed lib/x.go.", "dyno report out/4-pair"}},
-		{"another file", bisect.Answer{Kind: bisect.Found, Metric: "cpu-sec/req", Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table}, []string{"go.mod"},
+		{"another file", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table}, []string{"go.mod"},
 			[]string{"but go.mod: the cause may be a dependency"}},
-		{"range", bisect.Answer{Kind: bisect.Range, Metric: "cpu-sec/req", Ends: worse, Lo: 0, Hi: 3, Pair: worse, PairRun: "2-pair", PairTable: table, Skipped: map[int]error{1: errors.New("does not compile\nmore"), 2: errors.New("dies")}}, nil,
+		{"range", bisect.Answer{Kind: bisect.Range, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 0, Hi: 3, Pair: worse, PairRun: "2-pair", PairTable: table, Skipped: map[int]error{1: errors.New("does not compile\nmore"), 2: errors.New("dies")}}, nil,
 			[]string{"changed after v0, and with v3", "Those between cannot be measured", "v1 is left out: does not compile\n"}},
-		{"no change", bisect.Answer{Kind: bisect.NoChange, Metric: "cpu-sec/req", Ends: unclear, Hi: 3}, nil, []string{"is not shown to differ from v0 to v3: +1.0% [-3.0%, +5.0%]"}},
+		{"no change", bisect.Answer{Kind: bisect.NoChange, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: unclear, Hi: 3}, nil, []string{"is not shown to differ from v0 to v3: +1.0% [-3.0%, +5.0%]"}},
 		{"none worse", bisect.Answer{Kind: bisect.NoChange, Hi: 3}, nil, []string{"no primary metric is shown to be worse from v0 to v3"}},
 		{"one program", bisect.Answer{Kind: bisect.OneBuild, Hi: 3}, nil, []string{"the program is the same from v0 to v3, to the byte"}},
-		{"no ratio", bisect.Answer{Kind: bisect.NoRatio, Metric: "failures", Hi: 3}, nil, []string{"is 0 at one of the ends"}},
-		{"undecided", bisect.Answer{Kind: bisect.Undecided, Metric: "cpu-sec/req", Ends: worse, Lo: 1, Hi: 2, Failed: []bisect.Pair{{Lo: 1, Hi: 2, Versus: unclear, Run: "3-pair"}},
-			Measured: []bisect.Measured{{Version: 0, Blocks: 6, Ratio: 1}, {Version: 2, Blocks: 5, Ratio: 1.04}}}, nil,
+		{"allocations of a benchmark", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "allocs/op", Package: "example.org/x", Name: "Decode", Plain: true}, Ends: from0, Lo: 1, Hi: 2, Pair: from0, PairRun: "4-pair", PairTable: table}, nil,
+			[]string{`allocs/op of example.org/x.Decode changed with v2 (2026-11-30, "title 2"): worse, +2.`}},
+		{"undecided", bisect.Answer{Kind: bisect.Undecided, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Failed: []bisect.Pair{{Lo: 1, Hi: 2, Versus: unclear, Run: "3-pair"}},
+			Measured: []bisect.Measured{{Version: 0, Blocks: 6, Change: 1}, {Version: 2, Blocks: 5, Change: 1.04}}}, nil,
 			[]string{"no single commit is shown to have changed it", "most likely after v1, and with v2 at the latest", "v2 against v1, alone on fresh blocks: +1.0% [-3.0%, +5.0%]", "+4.0%"}},
 	} {
-		r := &Report{Answer: test.answer, Unit: "commit", Error: 0.05, Name: "svc", Dir: "out", Passed: 2}
+		r := &Report{Answer: test.answer, Unit: "commit", Error: 0.05, Name: "svc", Dir: "out", Passed: 2, Plan: &dyno.Experiment{}}
 		for _, name := range []string{"v0", "v1", "v2", "v3"} {
 			r.Versions = append(r.Versions, Version{Name: name, Title: "title " + name[1:], Date: "2026-11-30"})
 		}

@@ -21,6 +21,7 @@ type Commit struct {
 	ID      string   // its hash
 	Title   string   // first line of its message
 	Date    string   // of the commit, such as 2026-11-21
+	Parents []string // their hashes; a merge has several
 	Files   []string // that it changed against the one before it here, from the top of the repository, with slashes
 	Matters bool     // whether it can have changed the program
 
@@ -98,8 +99,8 @@ func shallow(ctx context.Context, git Git, dir string) string {
 	return ""
 }
 
-// format gives each commit three fields, between NULs, which no title has.
-const format = "%x00commit %H%x00%cs%x00%s%x00"
+// format gives each commit four fields, between NULs, which no title has.
+const format = "%x00commit %H%x00%cs%x00%P%x00%s%x00"
 
 // commitsOf parses the output of git log with -z, format and --raw: git-diff-tree(1), "raw output format".
 func commitsOf(text string) (all []Commit, err error) {
@@ -109,9 +110,9 @@ func commitsOf(text string) (all []Commit, err error) {
 		id, is := strings.CutPrefix(token, "commit ")
 		switch {
 		case token == "":
-		case is && isHash(id) && i+2 < len(tokens):
-			all = append(all, Commit{ID: id, Date: tokens[i+1], Title: strings.TrimSpace(tokens[i+2])})
-			i += 2
+		case is && isHash(id) && i+3 < len(tokens):
+			all = append(all, Commit{ID: id, Date: tokens[i+1], Parents: strings.Fields(tokens[i+2]), Title: strings.TrimSpace(tokens[i+3])})
+			i += 3
 		case strings.HasPrefix(token, ":") && len(all) > 0 && i+1 < len(tokens):
 			c := &all[len(all)-1]
 			modes := strings.Fields(token)

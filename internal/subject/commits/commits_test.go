@@ -213,3 +213,14 @@ func TestMistakes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a commit touches is named as a profile names it.
+func TestTouched(t *testing.T) {
+	before := "package x\n\ntype T[K any] struct{}\n\nfunc A() int {\n\treturn 1\n}\n\nfunc (t *T[K]) B() int {\n\ta := 1\n\tb := 2\n\treturn a + b\n}\n\nfunc (T[K]) C() {}\n\nvar v = 1\n"
+	after := strings.NewReplacer("return 1", "return 2", "\ta := 1\n", "", "a + b", "b", "var v = 1", "var v = 2").Replace(before)
+	dir := repository(t, []string{"a b/x.go", before, "gone.go", "package x\n"}, []string{"a b/x.go", after, "gone.go", "-"})
+	all, err := Touched(t.Context(), runGit, dir, "HEAD~1", "HEAD", []string{"a b/x.go", "gone.go", "README.md"})
+	if err != nil || len(all) != 2 || all[0] != (Func{"a b/x.go", "A", 5}) || all[1] != (Func{"a b/x.go", "(*T).B", 9}) {
+		t.Errorf("%v, %v", all, err)
+	}
+}

@@ -1,0 +1,134 @@
+package bisect
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/stats"
+)
+
+// A Yardstick is what versions are compared by: a metric of the service, or of one of its benchmarks.
+type Yardstick struct {
+	Metric        string // "" as long as none is chosen
+	Package, Name string // of a benchmark; "" of a service
+
+	// Plain is true if the metric is 0 at an end, as allocations of a benchmark may be: then changes are differences, not ratios.
+	Plain bool
+}
+
+// Benchmark is its full name, "" of a service.
+func (y *Yardstick) Benchmark() string {
+	if y.Name == "" {
+		return ""
+	}
+	return y.Package + "." + y.Name
+}
+
+// key is that of its row in a table.
+func (y *Yardstick) key() string {
+	if y.Name == "" {
+		return y.Metric
+	}
+	return y.Benchmark() + " " + y.Metric
+}
+
+// versus compares the last of two versions with the first.
+func (y *Yardstick) versus(t *compare.Table) compare.Versus { return t.Settings[1].Versus[y.key()] }
+
+// value is that of a result, as the search computes with it: the logarithm, unless it is plain.
+func (y *Yardstick) value(r *dyno.Result) (value float64, ok bool) {
+	if y.Name == "" {
+		value, ok = r.Values.Get(y.Metric)
+		ok = ok && dyno.Counts(r, y.Metric)
+	} else if i := slices.IndexFunc(r.Benchmarks, func(b dyno.Benchmark) bool { return b.Package == y.Package && b.Name == y.Name }); i >= 0 {
+		value = compare.BlockCenter(&r.Benchmarks[i], y.Metric)
+		ok = !math.IsNaN(value)
+	}
+	if !y.Plain {
+		value, ok = math.Log(value), ok && value > 0
+	}
+	return value, ok
+}
+
+// choose finds the metric that is surely worse at the bad end, or the one that was asked for: of a service the first, of benchmarks the
+// one that changed most. Versus has no verdict if there is no such row.
+func choose(t *compare.Table, metric string) (y Yardstick, ends compare.Versus) {
+	rank := func(v compare.Versus) int {
+		switch {
+		case v.Verdict == stats.Worse:
+			return 3
+		case v.Verdict == stats.Better && metric != "":
+			return 2
+		case v.Verdict != "":
+			return 1
+		}
+		return 0
+	}
+	size := func(v compare.Versus) float64 {
+		if s := math.Abs(math.Log(v.Ratio)); !math.IsNaN(s) {
+			return s
+		}
+		return math.Inf(1) // from nothing, or to it
+	}
+	for _, row := range t.Rows {
+		v, ok := t.Settings[1].Versus[row.Key]
+		b := row.Benchmark
+		switch {
+		case !ok || metric != "" && row.Name != metric || metric == "" && b == nil && !row.Primary || metric == "" && b != nil && row.Better == 0:
+			continue
+		case b != nil && t.Echoes(row, 1):
+			continue
+		case rank(v) < rank(ends) || rank(v) == rank(ends) && (b == nil || metricOrder(row.Name) > metricOrder(y.Metric) || row.Name == y.Metric && size(v) <= size(ends)):
+			continue
+		}
+		y, ends = Yardstick{Metric: row.Name}, v
+		if b != nil {
+			y.Package, y.Name = b.Package, b.Name
+		}
+	}
+	y.Plain = (ends.Verdict == stats.Worse || ends.Verdict == stats.Better) && math.IsNaN(ends.Ratio)
+	return y, ends
+}
+
+// others counts benchmarks beside the chosen one that surely changed, too.
+func others(t *compare.Table, y Yardstick) (n int) {
+	for _, b := range t.Benchmarks {
+		if (b.Package != y.Package || b.Name != y.Name) && t.ChangedBy(b, 1) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// metricOrder puts the time of benchmarks before what they allocate.
+func metricOrder(unit string) int {
+	order := []string{"sec/op", "allocs/op", "B/op"}
+	if i := slices.Index(order, unit); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// ranks are signed ranks of the changes within the blocks of a run of two versions, which may be looked at after any block.
+func (s *Search) ranks(t *compare.Table, obs []Observation) stats.Comparison {
+	if s.Answer.Name == "" && !s.Answer.Plain {
+		return s.Answer.versus(t).Gate
+	}
+	blocks := map[int][]Observation{}
+	for _, o := range obs {
+		blocks[o.Block] = append(blocks[o.Block], o)
+	}
+	var changes []float64
+	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+		of := blocks[block]
+		if len(of) != 2 {
+			continue
+		}
+		slices.SortFunc(of, func(a, b Observation) int { return a.Version - b.Version })
+		changes = append(changes, of[1].Value-of[0].Value)
+	}
+	return stats.GateRanks(changes, !s.Answer.Plain)
+}

@@ -20,13 +20,17 @@ type history struct {
 	keeps  []int  // bytes that the service keeps
 	broken []bool // does not compile
 	mod    int    // the commit whose change is in go.mod alone: a module beside; 0: none
-	at     []int  // commits that may be the answer
+	embed  bool   // the turns are in a file that is embedded
+	tail   int    // one request of 25 takes four times as long, and from this commit on longer; 0: none does
+	longer float64
+	at     []int // commits that may be the answer
 	metric string
+	target []string // of dyno
 }
 
 func newHistory(o options, r *rand.Rand) *history {
 	n := o.commits
-	h := &history{work: make([]int, n), keeps: make([]int, n), broken: make([]bool, n), metric: "cpu_per_req"}
+	h := &history{work: make([]int, n), keeps: make([]int, n), broken: make([]bool, n), metric: "cpu_per_req", target: []string{"./cmd/server"}}
 	slow := int(turns * (1 + o.percent/100))
 	at := 1 + r.IntN(n-1)
 	if o.kind == "back" || o.kind == "two" {
@@ -36,7 +40,7 @@ func newHistory(o options, r *rand.Rand) *history {
 	for i := range n {
 		h.work[i] = turns
 		switch o.kind {
-		case "step", "broken":
+		case "step", "broken", "embed", "bench":
 			if i >= at {
 				h.work[i] = slow
 			}
@@ -62,6 +66,12 @@ func newHistory(o options, r *rand.Rand) *history {
 	switch o.kind {
 	case "step", "memory":
 		h.at = []int{at}
+	case "embed":
+		h.at, h.embed = []int{at}, true
+	case "tail":
+		h.at, h.tail, h.longer, h.metric = []int{at}, at, 4*(1+o.percent/100), "p99"
+	case "bench":
+		h.at, h.metric, h.target = []int{at}, "sec_per_op", []string{"./work", "--bench", "Digest"}
 	case "two":
 		h.at = []int{at, later}
 	case "broken":
@@ -111,6 +121,7 @@ func (h *history) make(dir string) (titles []string, err error) {
 		write("dep/"+slow+"/go.mod", "module example.org/dep\n\ngo 1.22\n")
 		write("dep/"+slow+"/dep.go", fmt.Sprintf("package dep\n\n// Extra is more work.\nconst Extra = %d\n", n))
 	}
+	write("work/work_test.go", benchmark)
 	for i := range h.work {
 		title := fmt.Sprintf("commit %d", i)
 		dep := "old"
@@ -122,7 +133,21 @@ func (h *history) make(dir string) (titles []string, err error) {
 		if h.broken[i] {
 			bad = "\nvar broken int = \"\"\n"
 		}
-		write("work/work.go", fmt.Sprintf(work, h.keeps[i], h.work[i], bad))
+		turns := fmt.Sprint(h.work[i])
+		if h.embed {
+			turns = "embedded()"
+			write("work/turns.txt", fmt.Sprint(h.work[i]))
+			write("work/turns.go", embedded)
+		}
+		if h.tail > 0 {
+			longer := 4.0
+			if i >= h.tail {
+				longer = h.longer
+			}
+			turns = fmt.Sprintf("seldom(%d, %d)", int(longer*float64(h.work[i])), h.work[i])
+			write("work/seldom.go", seldom)
+		}
+		write("work/work.go", fmt.Sprintf(work, h.keeps[i], turns, bad))
 		if i%4 == 0 {
 			write("README.md", title+"\n")
 		} else {
@@ -178,9 +203,50 @@ func init() {
 // Digest hashes a text again and again.
 func Digest(s string) int {
 	sum := sha256.Sum256([]byte(s))
-	for range %d + dep.Extra {
+	for range %s + dep.Extra {
 		sum = sha256.Sum256(sum[:])
 	}
 	return int(sum[0]) + len(kept)
 }
 %s`
+
+const embedded = `package work
+
+import (
+	_ "embed"
+	"strconv"
+)
+
+//go:embed turns.txt
+var text string
+
+func embedded() int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+`
+
+const seldom = `package work
+
+import "sync/atomic"
+
+var calls atomic.Int64
+
+func seldom(long, short int) int {
+	if calls.Add(1)%25 == 0 {
+		return long
+	}
+	return short
+}
+`
+
+const benchmark = `package work
+
+import "testing"
+
+func BenchmarkDigest(b *testing.B) {
+	for b.Loop() {
+		Digest("x")
+	}
+}
+`

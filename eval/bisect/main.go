@@ -40,7 +40,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.commits, "commits", 64, "of a repository")
 	flag.Float64Var(&o.percent, "percent", 5, "more CPU time per request from the change on")
-	flag.StringVar(&o.kind, "kind", "step", "`one` of step, none, back (a change and its reversal), two, drift, broken (a tenth does not build), memory, mod")
+	flag.StringVar(&o.kind, "kind", "step", "`one` of step, none, back (a change and its reversal), two, drift, broken (a tenth does not build), memory, mod, embed, tail, bench")
 	flag.IntVar(&o.runs, "runs", 4, "repositories")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the places")
 	flag.BoolVar(&o.builds, "builds", true, "compile the standard library beside")
@@ -64,7 +64,7 @@ func run(ctx context.Context, o options) error {
 		defer program.Builds(ctx, dir)()
 	}
 	r := rand.New(rand.NewPCG(o.seed, uint64(o.commits)))
-	right, wrong := 0, 0
+	right, wrong, named := 0, 0, 0
 	var took []time.Duration
 	for i := range o.runs {
 		h := newHistory(o, r)
@@ -78,7 +78,7 @@ func run(ctx context.Context, o options) error {
 			out = filepath.Join(o.keep, fmt.Sprintf("%s-%d", o.kind, i))
 		}
 		began := time.Now()
-		said, err := ask(ctx, dyno, repo, out, h.metric)
+		said, err := ask(ctx, dyno, repo, out, h)
 		if err != nil {
 			return err
 		}
@@ -88,6 +88,9 @@ func run(ctx context.Context, o options) error {
 		case said.Answer == "found" && slices.Contains(h.at, at):
 			verdict = "right"
 			right++
+			if said.Function != nil && strings.HasPrefix(said.Function.Name, "work.Digest") && said.Function.Touched {
+				verdict, named = "right, and its function", named+1
+			}
 		case said.Answer == "found" || said.Answer == "range" && !said.holds(titles, h.at):
 			verdict = "WRONG"
 			wrong++
@@ -106,7 +109,7 @@ func run(ctx context.Context, o options) error {
 		os.RemoveAll(repo)
 	}
 	slices.Sort(took)
-	fmt.Printf("%s %g%%: right %d of %d, wrong %d; median %v\n", o.kind, o.percent, right, o.runs, wrong, took[len(took)/2].Round(time.Second))
+	fmt.Printf("%s %g%%: right %d of %d, with its function %d, wrong %d; median %v\n", o.kind, o.percent, right, o.runs, named, wrong, took[len(took)/2].Round(time.Second))
 	return nil
 }
 
@@ -116,6 +119,10 @@ type answer struct {
 	After    string
 	At       string
 	Runs     int `json:"-"`
+	Function *struct {
+		Name    string
+		Touched bool
+	}
 	Versions []struct {
 		Version string
 		Title   string
@@ -149,8 +156,9 @@ func (a *answer) measured() (n int) {
 	return n
 }
 
-func ask(ctx context.Context, dyno, repo, out, metric string) (*answer, error) {
-	cmd := exec.CommandContext(ctx, dyno, "bisect", "./cmd/server", "--good", "good", "--metric", metric, "--out", out)
+func ask(ctx context.Context, dyno, repo, out string, h *history) (*answer, error) {
+	args := append([]string{"bisect"}, h.target...)
+	cmd := exec.CommandContext(ctx, dyno, append(args, "--good", "good", "--metric", h.metric, "--out", out)...)
 	cmd.Dir = repo
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

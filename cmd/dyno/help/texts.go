@@ -2,19 +2,23 @@ package help
 
 // Long texts of commands.
 const (
-	Bisect = `Bisect looks for the commit after --good, up to --bad, that made a service slower or
-larger. It first compares the two ends side by side, and stops if they do not differ.
-Then it measures some versions between them, side by side, where the change most likely
-is. In the end it compares one commit and the one before, alone on fresh blocks: only
-if these two differ is it called the answer, so the chance of a wrong one is --error.
+	Bisect = `Bisect looks for the commit after --good, up to --bad, that made a service, or a
+benchmark, slower or larger. It first compares the two ends side by side, and stops if
+they do not differ. Then it measures some versions between them, side by side, where the
+change most likely is. In the end it compares one commit and the one before, alone on
+fresh blocks: only if these two differ is it called the answer, so the chance of a wrong
+one is --error.
 
     dyno bisect ./cmd/server --good v1.8.0 --path '/search?q=x'
     dyno bisect ./cmd/server --good v1.8.0 --bad main --metric cpu_per_req
     dyno bisect example.org/server/cmd/server@v1.20.0..v1.30.0 --metric rss_peak
+    dyno bisect ./codec --bench Decode --good v1.8.0                benchmarks
+    dyno bisect ./... --bench . --good v1.8.0 --metric allocs_per_op
 
 A merge is one commit. Commits that changed no file of which the program can be made are
-passed over, and equal programs are measured once. A commit that does not build or start
-is left out, and then the answer may be several commits.
+passed over, and equal programs are measured once; so is equal code of a benchmark. A
+commit that does not build or start is left out, and then the answer may be several
+commits. With --all, bisect looks for further changes before and after the answer.
 
 The directory has a run for each step, with the commands report and compare for them.
 Ctrl-C keeps the results so far, and --resume DIR goes on with them, as after a crash.`

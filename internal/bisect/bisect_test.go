@@ -2,11 +2,13 @@ package bisect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -26,6 +28,7 @@ type world struct {
 	starts  bool        // what is broken compiles, and does not start
 	program map[int]int // versions with the program of another
 	plain   bool        // levels are values, without noise
+	real    [][]float64 // blocks that were really measured: logarithms of one version, which ran as several; nil for noise of the computer's
 	runs    int
 	blocks  int
 }
@@ -56,7 +59,8 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 	for block := 1; block <= 40; block++ {
 		w.blocks++
 		level := 0.2 * w.rand.NormFloat64()
-		for _, setting := range plan.Settings {
+		drawn := w.block()
+		for i, setting := range plan.Settings {
 			v, _ := strconv.Atoi(setting[0].Value[1:])
 			x := level + w.level[v] + w.noise*w.rand.NormFloat64()
 			if w.modes && w.rand.IntN(2) == 0 {
@@ -64,6 +68,9 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 			}
 			if w.rand.IntN(20) == 0 {
 				x += 5 * w.noise * math.Abs(w.rand.NormFloat64())
+			}
+			if w.real != nil {
+				x = drawn[i] + w.level[v]
 			}
 			r := &dyno.Result{Trial: dyno.Trial{N: len(rs) + 1, Block: block, Setting: setting}}
 			if w.broken[v] {
@@ -83,6 +90,31 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 		}
 	}
 	return compare.Tabulate(rs, compare.Options{Settings: plan.Settings, Primary: []string{metric}, Sequential: true}), rs, nil
+}
+
+// block draws one that was measured, in another order of its trials.
+func (w *world) block() []float64 {
+	if w.real == nil {
+		return nil
+	}
+	b := slices.Clone(w.real[w.rand.IntN(len(w.real))])
+	w.rand.Shuffle(len(b), func(i, j int) { b[i], b[j] = b[j], b[i] })
+	return b
+}
+
+// gitBisect is what people do: each step compares one trial with one of the good end. Nothing is known better than how great the change is.
+func (w *world) gitBisect(size float64) (at int) {
+	good := w.block()[0]
+	lo, hi := 0, len(w.level)-1
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if value := w.block()[0] + w.level[mid]; value-good > size/2 {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
 }
 
 func step(n, at int, size float64) []float64 {
@@ -144,6 +176,60 @@ func TestSearch(t *testing.T) {
 		t.Logf("%s: found %d of %d, wrong %d; %.1f runs, %.0f blocks", test.name, found, times, wrong, float64(runs)/float64(times), float64(blocks)/float64(times))
 		if found*20 < test.least*times || wrong > times/20 {
 			t.Errorf("%s: found %d of %d, wrong %d", test.name, found, times, wrong)
+		}
+	}
+}
+
+var recorded = flag.String("blocks", "", "simulate with the blocks in this `file`: a JSON array of logarithms a line")
+
+// The same with the noise of a machine as it was. eval/bisect records it.
+func TestSearchRecorded(t *testing.T) {
+	if *recorded == "" {
+		t.Log("for want of -blocks nothing was simulated")
+		return
+	}
+	var blocks [][]float64
+	file, err := os.Open(*recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for d := json.NewDecoder(file); d.More(); {
+		var b []float64
+		if err := d.Decode(&b); err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, b)
+	}
+	const times = 400
+	for _, versions := range []int{64, 1000} {
+		for _, size := range []float64{0, 0.03, 0.05, 0.10} {
+			found, wrong, runs, built, git := 0, 0, 0, 0, 0
+			var took []float64
+			for i := range times {
+				w := &world{rand: rand.New(rand.NewPCG(5, uint64(i))), real: blocks}
+				at := 1 + w.rand.IntN(versions-1)
+				w.level = step(versions, at, size)
+				s := w.search(4)
+				if err := s.Ask(t.Context(), w.measure); err != nil {
+					t.Fatal(err)
+				}
+				switch a := s.Answer; {
+				case a.Kind == Found && a.Hi == at && a.Lo == at-1 && size != 0:
+					found++
+				case a.Kind == Found:
+					wrong++
+				}
+				runs, built, took = runs+w.runs, built+s.Answer.Built, append(took, float64(w.blocks))
+				if w.gitBisect(math.Log1p(size)) == at {
+					git++
+				}
+			}
+			t.Logf("%.0f %% among %d: found %d of %d, wrong %d; %.1f runs, %.1f built, %.0f blocks (median); git bisect with one trial each: right %d",
+				100*size, versions, found, times, wrong, float64(runs)/times, float64(built)/times, median(took), git)
+			if wrong > times/20 {
+				t.Errorf("%.0f %% among %d: wrong %d", 100*size, versions, wrong)
+			}
 		}
 	}
 }

@@ -34,6 +34,8 @@ type options struct {
 	builds  bool
 	dyno    string
 	keep    string
+	record  string
+	blocks  int
 }
 
 func main() {
@@ -46,6 +48,8 @@ func main() {
 	flag.BoolVar(&o.builds, "builds", true, "compile the standard library beside")
 	flag.StringVar(&o.dyno, "dyno", "", "use this `program` (default: build it)")
 	flag.StringVar(&o.keep, "keep", "", "keep run directories in this `dir`ectory")
+	flag.StringVar(&o.record, "record", "", "only measure the service as it is, and write its blocks to this `file`, for a simulation")
+	flag.IntVar(&o.blocks, "blocks", 60, "to record")
 	flag.Parse()
 	program.Main("eval/bisect", func(ctx context.Context) error { return run(ctx, o) })
 }
@@ -62,6 +66,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.builds {
 		defer program.Builds(ctx, dir)()
+	}
+	if o.record != "" {
+		return record(ctx, dyno, dir, o)
 	}
 	r := rand.New(rand.NewPCG(o.seed, uint64(o.commits)))
 	right, wrong, named := 0, 0, 0

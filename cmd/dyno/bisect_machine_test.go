@@ -96,7 +96,7 @@ func TestLongBisectKilled(t *testing.T) {
 	repo := bisectedRepo(t, 12)
 	var s *session
 	done := 0
-	for kill := 0; kill < 30; {
+	for kill := 0; kill < 30 || s != nil; {
 		if s == nil {
 			s = &session{t: t, out: filepath.Join(t.TempDir(), "out"), mark: fmt.Sprintf("DYNO_TEST_MARK=%s-%d-%d", t.Name(), os.Getpid(), kill), tmp: t.TempDir()}
 		}
@@ -110,6 +110,9 @@ func TestLongBisectKilled(t *testing.T) {
 		}
 		s.run(repo, args...)
 		wait := time.Duration(rng.Int64N(int64(15 * time.Second)))
+		if kill == 30 { // it comes to its end
+			wait = 20 * time.Minute
+		}
 		ended := make(chan bool, 1)
 		go func(s *session) {
 			for {
@@ -135,8 +138,5 @@ func TestLongBisectKilled(t *testing.T) {
 		s.nothingIsLeft()
 		s, done = nil, done+1
 	}
-	t.Logf("%d searches came to their end between 30 kills", done)
-	if done == 0 {
-		t.Error("no search came to its end")
-	}
+	t.Logf("%d searches came to their end, cut off by 30 kills", done)
 }

@@ -38,3 +38,18 @@ func (b *Builder) Sources(ctx context.Context, s dyno.Subject) map[string]string
 	}
 	return folders
 }
+
+// Go runs the go command as a build of s would: with its toolchain and environment, in the folder of its package, and go list with
+// its flags, which are those of its dependencies' versions, too. It returns the standard output.
+func (b *Builder) Go(ctx context.Context, s dyno.Subject, args ...string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	src, err := b.find(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if args[0] == "list" {
+		args = slices.Concat(args[:1], src.flags, args[1:])
+	}
+	return b.command(ctx, src.dir, src.env, "go", args...)
+}

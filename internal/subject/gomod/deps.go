@@ -23,7 +23,7 @@ type Taken struct {
 }
 
 // Take writes the go.mod around dir into the folder into, with the versions of deps. A version is any query of the
-// go command, or "." for that of go.mod. env and flags are the build's; patterns mean the packages to build, by
+// go command, or "." for that of go.mod. "go" is a module, too: its version is the go line. env and flags are the build's; patterns mean the packages to build, by
 // which Take tells what else changes in them, and may begin with -test. A mistake of the plan is a [*dyno.PlanError].
 func (m *Maker) Take(ctx context.Context, dir string, env map[string]string, flags []string, deps map[string]string, into string, patterns ...string) (t Taken, err error) {
 	names := slices.Sorted(maps.Keys(deps))
@@ -89,7 +89,7 @@ func (m *Maker) Take(ctx context.Context, dir string, env map[string]string, fla
 		return t, err
 	}
 	changes := changed(had, has, names)
-	if before.Go != after.Go {
+	if before.Go != after.Go && !slices.Contains(names, "go") {
 		changes = append([]string{fmt.Sprintf("go %s → %s", before.Go, after.Go)}, changes...)
 	}
 	if len(changes) > 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +153,33 @@ func TestTake(t *testing.T) {
 	}
 	if after := texts(t, dir); after != before {
 		t.Errorf("the module changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+// The go line is a dependency, too.
+func TestTakeGo(t *testing.T) {
+	m, dir := example(t)
+	before := texts(t, dir)
+	local := strings.TrimPrefix(runtime.Version(), "go")
+	if !dyno.IsGoVersion(local) {
+		t.Skip("a development version is no go line")
+	}
+	into := filepath.Join(t.TempDir(), "deps")
+	taken, err := m.Take(t.Context(), dir, nil, nil, map[string]string{"go": local}, into, ".")
+	if err != nil || len(taken.Warnings) > 0 {
+		t.Fatalf("got %v, %v", taken.Warnings, err)
+	}
+	if text := texts(t, into); !strings.Contains(text, "\ngo "+local+"\n") {
+		t.Errorf("the go line is not %s:\n%s", local, text)
+	}
+	if _, err := m.Go(t.Context(), dir, nil, slices.Concat([]string{"build"}, taken.Flags, []string{"-o", os.DevNull, "."})...); err != nil {
+		t.Error(m.First(err))
+	}
+	if after := texts(t, dir); after != before {
+		t.Errorf("the module changed from\n%s\nto\n%s", before, after)
+	}
+	if taken, err := m.Take(t.Context(), dir, nil, nil, map[string]string{"go": "."}, into, "."); err != nil || len(taken.Flags) > 0 {
+		t.Errorf("the go line as it is: got %v, %v", taken.Flags, err)
 	}
 }
 

@@ -109,7 +109,7 @@ var layers = map[string][]string{
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/bisected":     {".", "analysis/compare", "analysis/profiles", "answer", "bisect", "report/chart", "report/layout", "report/screen", "report/words", "stats"},
-	"report/upgraded":     {".", "analysis/compare", "answer", "report/chart", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
+	"report/upgraded":     {".", "analysis/compare", "answer", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},
 	"report/export":       {".", "analysis/compare", "hist", "report/layout"},
@@ -253,7 +253,8 @@ var larger = map[string]struct {
 	why          string
 }{
 	".":        {23, 3500, "the vocabulary of plans and results, which all others share"},
-	"cmd/dyno": {30, 4000, "one file for each subcommand"},
+	"campaign": {21, 3100, "the glue of each question, a file for each"},
+	"cmd/dyno": {31, 4100, "one file for each subcommand"},
 	"lab":      {20, 3200, "a trial from launch to result, alone and beside others"},
 }
 

@@ -19,8 +19,7 @@ import (
 //	go                         the Go toolchain that builds the subject
 //	rev                        the git revision that it is built from
 //	version                    the version of a published module
-//	dep:MODULE                 the version of a module that it depends on, in place of that of go.mod; "." is that.
-//	                           dep:go is the go line
+//	dep:MODULE                 the version of a module that it depends on, in place of that of go.mod; "." is that. dep:go is the go line
 //	build                      flags of go build
 //	limit.cpu, limit.memory    the limits of its control group; "none" is none
 //	load.rate                  the rate of the load, or its stages

@@ -96,11 +96,14 @@ type Answer struct {
 
 // Subjects implements campaign.Question.
 func (u *Upgrade) Subjects() *dyno.Experiment {
-	if u.Refused {
+	if u.Refused || u.same() {
 		return u.plan(u.Old)
 	}
 	return u.versions()
 }
+
+// same reports whether nothing is to be changed.
+func (u *Upgrade) same() bool { return u.Old.String() == u.New.String() }
 
 func (u *Upgrade) plan(settings ...dyno.Setting) *dyno.Experiment {
 	e := *u.Plan
@@ -182,6 +185,10 @@ func (u *Upgrade) Ask(ctx context.Context, measure Measure) (err error) {
 	a := &u.Answer
 	if u.Refused {
 		a.Kind = Refused
+		return nil
+	}
+	if u.same() {
+		a.Kind = OneProgram
 		return nil
 	}
 	old, err := u.Build(ctx, u.Old)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -292,5 +293,39 @@ func TestJudge(t *testing.T) {
 	}
 	if m, _, ok := u.changed(); ok {
 		t.Errorf("%s surely changed", m.Name)
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	texts := func(given ...string) string {
+		e := &dyno.Experiment{}
+		for _, a := range allow("change(p99) < 20%", "p50 < 3ms", "change(alloc_per_req) < 1%") {
+			e.Thresholds = append(e.Thresholds, a.Threshold)
+		}
+		if len(given) == 1 && given[0] == "" {
+			e, given = &dyno.Experiment{}, nil
+		}
+		all, err := Allowed(e, given)
+		if err != nil {
+			return err.Error()
+		}
+		text := ""
+		for _, a := range all {
+			text += fmt.Sprintf("%s %t; ", a.Threshold, a.Asked)
+		}
+		return text
+	}
+	for want, got := range map[string]string{
+		"change(p50) < 5% false; change(p99) < 10% false; change(cpu_per_req) < 5% false; change(rss_peak) < 5% false; ": texts(""),
+		"change(p99) < 20% true; change(alloc_per_req) < 1% true; ":                                                      texts(),
+		"change(p99) < 3% true; change(req_per_s) > -2% true; change(alloc_per_req) < 1% true; ":                         texts("p99 3%", "req/s 2%"),
+		`"p99": want a metric and a share, for example 'p99 5%'`:                                                         texts("p99"),
+		`"p99 5": want a share, for example 5%`:                                                                          texts("p99 5"),
+		`"p99 -5%": want a share, for example 5%`:                                                                        texts("p99 -5%"),
+		`"gomaxprocs 5%": want a metric with a direction, such as cpu_per_req (consider: dyno help metrics)`:             texts("gomaxprocs 5%"),
+	} {
+		if got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
 	}
 }

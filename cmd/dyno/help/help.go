@@ -18,7 +18,7 @@ var commands = []struct {
 	title string
 	names []string
 }{
-	{"Measure", []string{"run", "tune", "capacity", "bench", "bisect", "load", "watch", "agent", "demo"}},
+	{"Measure", []string{"run", "tune", "capacity", "bench", "bisect", "upgrade", "load", "watch", "agent", "demo"}},
 	{"Read", []string{"report", "slow", "compare", "predict", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "image", "schema", "certify", "man"}},
 }

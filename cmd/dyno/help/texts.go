@@ -84,4 +84,25 @@ commands report, compare and view read them. Tune writes predictions.json before
 KIND of --try is GOMAXPROCS (half of it, and the CPU limit), pgo (a build with the CPU
 profile of today's setting), or a factor of --vary with a level: go=1.27.4,
 GOEXPERIMENT=nogreenteagc.`
+
+	Upgrade = `Upgrade compares a service as it is with the same service built with a later Go, or with
+later modules: "safe" if all that you allow surely holds, "not safe" if some of it surely
+does not, else "not decided" when the time is up. It first says what differs before anything
+is built: the go line, GODEBUG settings and experiments whose default is another, and
+lines of go.mod and of the main package with which the new Go does not build.
+
+    dyno upgrade ./cmd/server --to go1.27 --path /
+    dyno upgrade ./cmd/server --to go1.27.4 --allow 'p99 5%' --allow 'rss_peak 5%'
+    dyno upgrade ./cmd/server --to github.com/jackc/pgx/v5@v5.8.0
+    dyno upgrade -f dyno.yaml --to all --strict
+
+What a metric may change is --allow, else a threshold of the plan such as change(p99) < 5%.
+If a metric surely changed, upgrade turns back the new defaults, half of them at a time,
+side by side with both versions: experiments (GOEXPERIMENT=noNAME), the go line and the
+GODEBUG settings that come with it, or modules. In the end it turns back one of them, alone
+on fresh blocks: only if that surely moves the metric back is it called the cause.
+
+Your go.mod stays as it is. The go command fetches toolchains and modules. If what you allow
+fails, the exit status is 99; with --strict also if a default fails, and 98 if it is not
+decided. Ctrl-C keeps the results so far, and --resume DIR goes on with them, as after a crash.`
 )

@@ -35,6 +35,8 @@ var buildSettings = []string{"CGO_ENABLED", "GOAMD64", "GOARM64", "GOEXPERIMENT"
 
 // A Survey is what differs between two versions of a program, before anything is built.
 type Survey struct {
+	To          []string // what is new, with versions resolved: "go1.27.4", or MODULE@VERSION
+	OfGo        bool     // the toolchain is another
 	Old, New    Program
 	Toolchain   string    // the toolchain line of go.mod, "" of none
 	Refused     []Refusal // lines for which the new version does not build; if any, nothing below is known
@@ -53,8 +55,61 @@ type Refusal struct {
 // A Module is one in two versions; "" if it is in one of the programs only.
 type Module struct{ Path, Was, Is string }
 
-// Go surveys a subject before and after a toolchain, such as "1.27.4", and the go line that goes with it.
-func (run Runner) Go(ctx context.Context, s dyno.Subject, to string) (*Survey, error) {
+func mistakef(format string, args ...any) error {
+	return &dyno.PlanError{Msg: fmt.Sprintf(format, args...)}
+}
+
+// Survey surveys a subject before and after what is asked for: "go1.27" (its latest release) or "go1.27.4", MODULE@VERSION, or "all", which are
+// later versions of the direct requirements. A mistake of the user is a [*dyno.PlanError].
+func (run Runner) Survey(ctx context.Context, s dyno.Subject, to []string) (*Survey, error) {
+	name := goVersion(to[0])
+	if name == "" {
+		deps, err := run.depsOf(ctx, s, to)
+		if err != nil {
+			return nil, err
+		}
+		return run.deps(ctx, s, deps)
+	}
+	if len(to) > 1 {
+		return nil, mistakef("--to %s takes no other --to (consider: one upgrade after the other)", to[0])
+	}
+	if v := "go" + name; name == "latest" || version.Lang(v) == v && version.Compare(v, "go1.21") >= 0 {
+		out, err := run(ctx, s, "list", "-m", "-f", "{{.Version}}", "go@"+name)
+		if err != nil {
+			return nil, fmt.Errorf("find the latest release of Go %s: %w", name, err)
+		}
+		name = strings.TrimSpace(out)
+	}
+	return run.toolchain(ctx, s, name)
+}
+
+// goVersion is 1.27 of "go1.27", "1.27" and "go@1.27"; "" of what is no version of Go.
+func goVersion(to string) string {
+	v := strings.TrimPrefix(strings.TrimPrefix(to, "go"), "@")
+	if dyno.IsGoVersion(v) || to == "go@latest" {
+		return v
+	}
+	return ""
+}
+
+// depsOf are the versions that are asked for, by module.
+func (run Runner) depsOf(ctx context.Context, s dyno.Subject, to []string) (map[string]string, error) {
+	if len(to) == 1 && to[0] == "all" {
+		return run.updates(ctx, s)
+	}
+	deps := map[string]string{}
+	for _, one := range to {
+		path, query, ok := strings.Cut(one, "@")
+		if !ok || path == "" || query == "" || path == "go" || path == "toolchain" {
+			return nil, mistakef("--to %s: want a version of Go such as go1.27, MODULE@VERSION, or all", one)
+		}
+		deps[path] = query
+	}
+	return deps, nil
+}
+
+// toolchain surveys a subject before and after a toolchain, such as "1.27.4", and the go line that goes with it.
+func (run Runner) toolchain(ctx context.Context, s dyno.Subject, to string) (*Survey, error) {
 	after := s
 	after.Go = to
 	was, err := run.env(ctx, s)
@@ -65,7 +120,10 @@ func (run Runner) Go(ctx context.Context, s dyno.Subject, to string) (*Survey, e
 	if err != nil {
 		return nil, err
 	}
-	v := &Survey{Old: Program{Go: was.version}, New: Program{Go: is.version}}
+	if !dyno.IsGoVersion(strings.TrimPrefix(was.version, "go")) || !dyno.IsGoVersion(strings.TrimPrefix(is.version, "go")) {
+		return nil, mistakef("upgrade compares releases of Go, but %s or %s is none", was.version, is.version)
+	}
+	v := &Survey{To: []string{is.version}, OfGo: true, Old: Program{Go: was.version}, New: Program{Go: is.version}}
 	src, err := os.ReadFile(filepath.Join(is.root, "src", "internal", "godebugs", "table.go"))
 	if err != nil {
 		return nil, fmt.Errorf("read the GODEBUG settings of %s: %w", is.version, err)
@@ -98,12 +156,13 @@ func (run Runner) Go(ctx context.Context, s dyno.Subject, to string) (*Survey, e
 		return nil, err
 	}
 	v.Modules = modules(v.Old.Modules, v.New.Modules)
+	v.Experiments = slices.DeleteFunc(v.Experiments, func(name string) bool { return name == "jsonv2" && !v.New.Packages["encoding/json"] })
 	v.Changed = slices.DeleteFunc(table.Changed(v.Old.Defaults, v.New.Defaults), func(s Setting) bool { return !v.New.Packages[s.Package] })
 	return v, nil
 }
 
-// Deps surveys a subject before and after other versions of dependencies.
-func (run Runner) Deps(ctx context.Context, s dyno.Subject, to map[string]string) (*Survey, error) {
+// deps surveys a subject before and after other versions of dependencies.
+func (run Runner) deps(ctx context.Context, s dyno.Subject, to map[string]string) (*Survey, error) {
 	env, err := run.env(ctx, s)
 	if err != nil {
 		return nil, err
@@ -118,11 +177,17 @@ func (run Runner) Deps(ctx context.Context, s dyno.Subject, to map[string]string
 		return nil, err
 	}
 	v.Modules = modules(v.Old.Modules, v.New.Modules)
+	for _, path := range slices.Sorted(maps.Keys(to)) {
+		v.To = append(v.To, path+"@"+cmp.Or(v.New.Modules[path], to[path]))
+	}
+	if len(to) == 0 {
+		v.To = []string{"all"}
+	}
 	return v, nil
 }
 
-// Updates lists the later versions that the direct requirements of a subject's module have.
-func (run Runner) Updates(ctx context.Context, s dyno.Subject) (map[string]string, error) {
+// updates lists the later versions that the direct requirements of a subject's module have.
+func (run Runner) updates(ctx context.Context, s dyno.Subject) (map[string]string, error) {
 	const format = `{{if not (or .Main .Indirect .Replace)}}{{with .Update}}{{.Path}}	{{.Version}}{{end}}{{end}}`
 	out, err := run(ctx, s, "list", "-m", "-u", "-mod=mod", "-f", format, "all")
 	if err != nil {
@@ -284,6 +349,9 @@ func (v *Survey) Notes() (notes []string) {
 	}
 	if !slices.Equal(v.Old.Build, v.New.Build) {
 		add("settings of the build: %s → %s", strings.Join(v.Old.Build, " "), strings.Join(v.New.Build, " "))
+	}
+	if len(v.Modules) == 0 && !v.OfGo {
+		add("no module of the program changes its version")
 	}
 	for _, m := range v.Modules {
 		add("%s %s → %s", m.Path, cmp.Or(m.Was, "none"), cmp.Or(m.Is, "none"))

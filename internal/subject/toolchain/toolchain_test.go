@@ -151,6 +151,8 @@ func TestSurvey(t *testing.T) {
 		what := strings.Join(args, " ")
 		_, raised := s.Deps["go"]
 		switch {
+		case args[0] == "list" && strings.HasSuffix(what, "go@1.27"):
+			return "1.27.4\n", nil
 		case args[0] == "env" && s.Go == "":
 			return "go1.24.1\n" + root + "/old\n" + mod + "\n0\nv1\n\n\n\n", nil
 		case args[0] == "env":
@@ -166,14 +168,14 @@ func TestSurvey(t *testing.T) {
 		case strings.Contains(what, "DefaultGODEBUG"):
 			return "\t1.24\n", nil
 		case strings.Contains(what, "-deps") && raised:
-			return "runtime\t\nb/x\tb\tv1.1.0\nm\t\n", nil
+			return "runtime\t\nencoding/json\t\nb/x\tb\tv1.1.0\nm\t\n", nil
 		case strings.Contains(what, "-deps"):
-			return "runtime\t\nb/x\tb\tv1.0.0\nm\t\n", nil
+			return "runtime\t\nencoding/json\t\nb/x\tb\tv1.0.0\nm\t\n", nil
 		}
 		t.Errorf("go %s", what)
 		return "", nil
 	})
-	v, err := run.Go(t.Context(), dyno.Subject{}, "1.27.4")
+	v, err := run.Survey(t.Context(), dyno.Subject{}, []string{"go1.27"})
 	want := "toolchain go1.24.1 → go1.27.4|go line 1.24 → 1.27.4|on by default now, and can be turned off (GOEXPERIMENT=noNAME): dwarf5, jsonv2|" +
 		"GODEBUG settings whose default changes, with the value as before: containermaxprocs=0, tracebacklabels=0|" +
 		"settings of the build: CGO_ENABLED=0 GOAMD64=v1 → CGO_ENABLED=0 GOAMD64=v3|b v1.0.0 → v1.1.0"
@@ -181,11 +183,11 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
 	vendored = true
-	if v, err := run.Go(t.Context(), dyno.Subject{}, "1.27.4"); err != nil || v.Kept == nil || v.New.GoLine != "1.24" || len(v.Changed) > 0 {
+	if v, err := run.Survey(t.Context(), dyno.Subject{}, []string{"go1.27"}); err != nil || v.Kept == nil || v.New.GoLine != "1.24" || len(v.Changed) > 0 {
 		t.Errorf("a go line that stays: got %+v, %v", v, err)
 	}
 	write("m/main.go", "//go:debug tls3des=1\npackage main\n")
-	if v, err := run.Go(t.Context(), dyno.Subject{}, "1.27.4"); err != nil || len(v.Refused) != 1 || !strings.HasSuffix(v.Notes()[0], "m/main.go:1: go1.27.4: //go:debug tls3des=1, removed in Go 1.27") {
+	if v, err := run.Survey(t.Context(), dyno.Subject{}, []string{"go1.27"}); err != nil || len(v.Refused) != 1 || !strings.HasSuffix(v.Notes()[0], "m/main.go:1: go1.27.4: //go:debug tls3des=1, removed in Go 1.27") {
 		t.Errorf("a refused line: got %+v, %v", v, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -210,7 +211,8 @@ func (s *search) followed(parts []Part) (next [][]Candidate) {
 
 // within is the most time of a run: some, or what so many trials take by the first run.
 func (s *search) within(some dyno.Duration, trials int) dyno.Duration {
-	return min(max(some, dyno.Duration(s.Answer.PerBlock)*dyno.Duration(trials)/2), mostTime)
+	all := s.Answer.PerBlock * time.Duration(trials) / 2
+	return min(max(some, dyno.Duration(all.Round(time.Second))), mostTime)
 }
 
 func names(set []Candidate) string {

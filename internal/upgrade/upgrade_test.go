@@ -127,13 +127,13 @@ func (w *world) measure(_ context.Context, _ string, plan *dyno.Experiment, enou
 	return tabulate(), rs, nil
 }
 
-var full = flag.Bool("full", false, "simulate runs of 40 blocks, at three sizes of noise")
+var full = flag.Bool("full", false, "simulate all changes, in runs of 40 blocks, at three sizes of noise")
 
 // Repeated looks make neither word wrong too often, whatever the noise: "not safe" where nothing changed, and "safe" where the change is more
 // than is allowed.
 func TestBounds(t *testing.T) {
 	const times = 400
-	most, noises := 16, []float64{0.02}
+	most, noises := 12, []float64{0.02}
 	if *full {
 		most, noises = 40, []float64{0.005, 0.02, 0.06}
 	}
@@ -143,15 +143,19 @@ func TestBounds(t *testing.T) {
 		modes  bool
 		allow  string
 		wrong  Kind
+		short  bool // not only with -full
 	}{
-		{"nothing changed", 0, false, "change(cpu_per_req) < 2%", NotSafe},
-		{"nothing changed, nothing is allowed", 0, false, "change(cpu_per_req) < 0%", NotSafe},
-		{"nothing changed, in two modes", 0, true, "change(cpu_per_req) < 0%", NotSafe},
-		{"5 %", 0.05, false, "change(cpu_per_req) < 2%", Safe},
-		{"5 %, in two modes", 0.05, true, "change(cpu_per_req) < 2%", Safe},
-		{"as much as is allowed", 0.02, false, "change(cpu_per_req) < 2%", Safe},
-		{"as much as is allowed, in two modes", 0.02, true, "change(cpu_per_req) < 2%", Safe},
+		{"nothing changed", 0, false, "change(cpu_per_req) < 2%", NotSafe, false},
+		{"nothing changed, nothing is allowed", 0, false, "change(cpu_per_req) < 0%", NotSafe, true},
+		{"nothing changed, in two modes", 0, true, "change(cpu_per_req) < 0%", NotSafe, false},
+		{"5 %", 0.05, false, "change(cpu_per_req) < 2%", Safe, true},
+		{"5 %, in two modes", 0.05, true, "change(cpu_per_req) < 2%", Safe, false},
+		{"as much as is allowed", 0.02, false, "change(cpu_per_req) < 2%", Safe, false},
+		{"as much as is allowed, in two modes", 0.02, true, "change(cpu_per_req) < 2%", Safe, false},
 	} {
+		if !test.short && !*full {
+			continue
+		}
 		for _, noise := range noises {
 			kinds := map[Kind]int{}
 			blocks := 0
@@ -180,6 +184,10 @@ func candidates() []Candidate {
 
 // The candidate that did it is named, and none where none did.
 func TestCause(t *testing.T) {
+	times := 6
+	if *full {
+		times = 20
+	}
 	for _, test := range []struct {
 		name   string
 		base   float64
@@ -200,7 +208,7 @@ func TestCause(t *testing.T) {
 		{"it does not build", 0, map[string]float64{"malloc": 0.08}, map[string]bool{"malloc": true}, "", 19},
 	} {
 		found, runs, blocks := map[string]int{}, 0, 0
-		for i := range 20 {
+		for i := range times {
 			w := &world{rand: rand.New(rand.NewPCG(4, uint64(i))), base: test.base, effect: test.effect, noise: 0.015, broken: test.broken, most: 40}
 			u := w.upgrade(candidates(), "change(cpu_per_req) < 5%")
 			if err := u.Ask(t.Context(), w.measure); err != nil {
@@ -219,8 +227,8 @@ func TestCause(t *testing.T) {
 			found[path]++
 			runs, blocks = runs+w.runs, blocks+w.blocks
 		}
-		t.Logf("%s: %v; %.1f runs, %.0f blocks", test.name, found, float64(runs)/20, float64(blocks)/20)
-		if found[test.want] < test.least || found[""] < 20-found[test.want]-1 {
+		t.Logf("%s: %v; %.1f runs, %.0f blocks", test.name, found, float64(runs)/float64(times), float64(blocks)/float64(times))
+		if 20*found[test.want] < test.least*times || test.want != "" && found[""] < times-found[test.want] {
 			t.Errorf("%s: found %v, want %q", test.name, found, test.want)
 		}
 	}
@@ -228,7 +236,10 @@ func TestCause(t *testing.T) {
 
 // Which default did it is said wrongly in few of many searches, where none did.
 func TestCauseBound(t *testing.T) {
-	const times = 200
+	times := 40
+	if *full {
+		times = 200
+	}
 	wrong := 0
 	for i := range times {
 		w := &world{rand: rand.New(rand.NewPCG(5, uint64(i))), base: 0.05, noise: 0.02, most: 30, modes: i%2 == 0}

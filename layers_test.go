@@ -253,8 +253,8 @@ var larger = map[string]struct {
 	why          string
 }{
 	".":        {23, 3500, "the vocabulary of plans and results, which all others share"},
-	"campaign": {21, 3100, "the glue of each question, a file for each"},
-	"cmd/dyno": {31, 4100, "one file for each subcommand"},
+	"campaign": {21, 3000, "the glue of each question, a file for each"},
+	"cmd/dyno": {31, 4000, "one file for each subcommand"},
 	"lab":      {20, 3200, "a trial from launch to result, alone and beside others"},
 }
 

@@ -67,6 +67,29 @@ var kinds = map[string]kind{
 	}`, `
 		kept[rand.IntN(len(kept))] = grow(12)
 		w.Write([]byte("x"))`},
+	"tls": {"1.23.12", "1.24.13", "tlsmlkem", `"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"`, `
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, _ := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
+	server := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}, SessionTicketsDisabled: true}`, `
+		a, b := net.Pipe()
+		s, c := tls.Server(a, server), tls.Client(b, &tls.Config{InsecureSkipVerify: true})
+		done := make(chan error, 1)
+		go func() { done <- s.Handshake() }()
+		err := c.Handshake()
+		if err == nil {
+			err = <-done
+		}
+		a.Close()
+		b.Close()
+		if err != nil {
+			http.Error(w, err.Error(), 500)
+		}`},
 }
 
 // make writes the module of a service.

@@ -387,7 +387,11 @@ func (s *Search) run(ctx context.Context, measure Measure, what string, plan *dy
 	s.obs = s.obs[:from]
 	s.keep(versions, results)
 	for i, v := range versions[1 : len(versions)-1] { // the ends of a run were measured before
-		if why := failed(plan.Settings[i+1], results); why != "" {
+		why := failed(plan.Settings[i+1], results)
+		if why == "" && err == nil && !s.known(v) { // as of a benchmark that it does not have
+			why = "it has no " + s.Answer.key()
+		}
+		if why != "" {
 			s.tell("%s is left out: %s", s.Versions[v].Value, why)
 			s.Answer.Skipped[v] = errors.New(why)
 		}

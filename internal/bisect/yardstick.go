@@ -117,6 +117,9 @@ func (s *Search) ranks(t *compare.Table, obs []Observation) stats.Comparison {
 	if s.Answer.Name == "" && !s.Answer.Plain {
 		return s.Answer.versus(t).Gate
 	}
+	if pairs := s.Answer.versus(t).ByBlock; pairs != nil && !s.Answer.Plain { // of samples that took turns
+		return stats.GateRanks(slices.Collect(maps.Values(pairs)), true)
+	}
 	blocks := map[int][]Observation{}
 	for _, o := range obs {
 		blocks[o.Block] = append(blocks[o.Block], o)

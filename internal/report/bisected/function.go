@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/profiles"
 )
 
@@ -18,14 +19,14 @@ type Func struct {
 
 // A Function accounts for a change.
 type Function struct {
-	Name    string  `json:"name"`
-	At      string  `json:"at,omitempty"`     // file and line, as far as they are known
-	Metric  string  `json:"metric"`           // that of the profiles
-	Of      string  `json:"of"`               // in words
-	Share   float64 `json:"share"`            // of the metric, in the later version
-	Change  float64 `json:"change,omitempty"` // per request, or per operation; 0 if it is not sure
-	Sure    bool    `json:"sure"`             // the profiles surely differ in it
-	Touched bool    `json:"touched"`          // the version changed its source
+	Name    string      `json:"name"`
+	At      string      `json:"at,omitempty"`     // file and line, as far as they are known
+	Metric  string      `json:"metric"`           // that of the profiles
+	Of      string      `json:"of"`               // in words
+	Share   dyno.Number `json:"share"`            // of the metric, in the later version; NaN if that has none of it
+	Change  float64     `json:"change,omitempty"` // per request, or per operation; 0 if it is not sure
+	Sure    bool        `json:"sure"`             // the profiles surely differ in it
+	Touched bool        `json:"touched"`          // the version changed its source
 }
 
 // FunctionOf returns the function that surely changed most, one whose source was touched first. If none surely changed, it is that of the touched
@@ -59,7 +60,7 @@ func FunctionOf(d *profiles.Diff, touched []Func) *Function {
 	if best == nil {
 		return nil
 	}
-	f := &Function{Name: path.Base(best.Name), Metric: d.Metric, Of: nounOf(d.Kind), Share: best.Own.Value / d.Total.Value, Sure: best.Own.Clear(), Touched: at.Name != ""}
+	f := &Function{Name: path.Base(best.Name), Metric: d.Metric, Of: nounOf(d.Kind), Share: dyno.Number(best.Own.Value / d.Total.Value), Sure: best.Own.Clear(), Touched: at.Name != ""}
 	switch {
 	case f.Touched:
 		f.At = fmt.Sprintf("%s:%d", at.File, at.Line)

@@ -188,7 +188,11 @@ func (r *Report) further(a *bisect.Answer) string {
 	case bisect.Undecided:
 		return fmt.Sprintf("From %s to %s it changed, too, %s, but no single %s is shown to have changed it.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends), r.Unit)
 	case bisect.OneBuild:
-		return fmt.Sprintf("From %s to %s the program is the same.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name)
+		what := "the program is the same"
+		if r.Benchmark() != "" {
+			what = "the benchmark runs the same code"
+		}
+		return fmt.Sprintf("From %s to %s %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, what)
 	}
 	return fmt.Sprintf("No further change is shown from %s to %s: %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends))
 }
@@ -216,7 +220,7 @@ func (r *Report) why() (lines []string) {
 		return []string{"Why: the profiles of the two do not surely differ in any function."}
 	case !f.Sure:
 		return []string{fmt.Sprintf("Why: the profiles of the two do not surely differ in any function. The %s changed the source of %s (%s), which has %s%% of the %s.",
-			r.Unit, f.Name, f.At, layout.Share(f.Share), f.Of)}
+			r.Unit, f.Name, f.At, layout.Share(float64(f.Share)), f.Of)}
 	}
 	touched := "did not change"
 	if f.Touched {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/profiles"
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/bisect"
 	"github.com/dynolab/dyno/internal/report/layout"
@@ -64,5 +65,26 @@ func TestAnswers(t *testing.T) {
 	}
 	if c := (&Report{}).change(compare.Versus{Ratio: math.NaN()}); c != "unclear" {
 		t.Errorf("a change without a ratio is %q", c)
+	}
+}
+
+// A function that no longer allocates has no share, and the document is written all the same. One that the commit touched comes first.
+func TestFunctionOf(t *testing.T) {
+	row := func(name, file string, change float64, verdict stats.Verdict) profiles.FunctionChange {
+		return profiles.FunctionChange{Function: &profiles.Function{Name: name, File: file, Line: 3}, Own: profiles.Change{Diff: change, Verdict: verdict}}
+	}
+	d := &profiles.Diff{Kind: "allocs", Metric: "alloc-B/op", Rows: []profiles.FunctionChange{
+		row("example.org/x.big", "/tmp/w/x.go", -100, stats.Better), row("example.org/x.(*T[...]).M.func1", "/tmp/w/a/x.go", -10, stats.Better), row("example.org/x.M", "/tmp/w/a/x.go", -1, stats.Unclear),
+	}}
+	f := FunctionOf(d, []Func{{"a/x.go", "(*T).M", 7}})
+	if f == nil || f.Name != "x.(*T[...]).M.func1" || f.At != "a/x.go:7" || !f.Sure || !f.Touched {
+		t.Fatalf("%+v", f)
+	}
+	var document strings.Builder
+	if err := answer.Write(&document, f); err != nil || !strings.Contains(document.String(), `"share": null`) {
+		t.Errorf("%v, %s", err, &document)
+	}
+	if f := FunctionOf(d, nil); f == nil || f.Name != "x.big" || f.Touched {
+		t.Errorf("%+v", f)
 	}
 }

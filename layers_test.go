@@ -139,7 +139,7 @@ var layers = map[string][]string{
 	"cmd/dyno/github":     {".", "analysis/compare", "findings", "report", "report/layout", "report/words", "stats"},
 	"cmd/dyno/help":       {"."},
 	"cmd/dyno/interrupt":  {},
-	"campaign/versions":   {".", "plan/flags", "report/layout", "subject", "subject/commits", "subject/guard"},
+	"campaign/versions":   {".", "bisect", "lab/gobench", "plan/flags", "report/layout", "subject", "subject/commits", "subject/guard"},
 	"cmd/dyno/plans":      {"campaign", "plan", "plan/flags"},
 	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},

@@ -113,7 +113,7 @@ func (s *Search) plan(versions ...int) *dyno.Experiment {
 	}
 	if a := &s.Answer; a.Name != "" {
 		only := *e.Bench
-		only.Packages, only.Match, only.Duration = []string{a.Package}, matching(a.Name), pairTime
+		only.Packages, only.Match, only.Duration = []string{a.Package}, Matching(a.Name), pairTime
 		e.Bench = &only
 	} else if a.Metric != "" {
 		e.Primary = []string{a.Metric}
@@ -304,8 +304,8 @@ func (s *Search) better(t *compare.Table) int {
 	return t.Rows[i].Better
 }
 
-// matching is the pattern of go test -bench that one benchmark has.
-func matching(name string) string {
+// Matching is the pattern of go test -bench that one benchmark has.
+func Matching(name string) string {
 	elements := strings.Split(name, "/")
 	for i, e := range elements {
 		elements[i] = "^" + regexp.QuoteMeta(e) + "$"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/dynolab/dyno/internal/report/bisected"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/store"
-	"github.com/dynolab/dyno/internal/subject"
 )
 
 // BisectFlags are the flags of a bisection, as given.
@@ -37,8 +35,8 @@ type Bisection struct {
 	Record *store.Record
 	Dir    string // "" for a new one below dyno-runs
 
-	list  *versions.List
-	tests map[int][]*subject.TestPackage // of versions that were compiled, for the benchmark of the answer
+	list *versions.List
+	code versions.Code // of benchmarks
 }
 
 // NewBisection checks what is asked for, and lists the versions. e is the plan, with its secrets.
@@ -91,6 +89,8 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 	b.Plan, b.Build = &own, b.build
 	if e.Bench != nil {
 		own.Profile, b.Build = nil, b.compile
+		bench := *e.Bench // each run takes the blocks that it needs
+		bench.Blocks, bench.Resumed, own.Bench = 0, nil, &bench
 	}
 	b.Tell = func(format string, args ...any) { fmt.Fprintf(c.Stderr, format+"\n", args...) }
 	return b, nil
@@ -214,31 +214,10 @@ func (b *Bisection) compile(ctx context.Context, v int) (string, error) {
 	if mistake != nil {
 		return "", mistake
 	}
-	hands := b.benches.Bencher
-	tests, err := hands.Tests(ctx, t.Subject, []string{y.Package})
+	b.code.Hands = b.benches.Bencher
+	like, err := b.code.Like(ctx, &t, y.Package, y.Name, v)
 	if err != nil {
 		return "", err
-	}
-	if _, err := hands.Sum(ctx, tests); err != nil { // it does not compile
-		return "", err
-	}
-	function, _, _ := strings.Cut(y.Name, "/")
-	like := v
-	for _, w := range slices.Sorted(maps.Keys(b.tests)) {
-		same, err := hands.SameCode(ctx, [][]*subject.TestPackage{b.tests[w], tests})
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		if err == nil && slices.Contains(same[y.Package].Same, "Benchmark"+function) {
-			like = w
-			break
-		}
-	}
-	if b.tests == nil {
-		b.tests = map[int][]*subject.TestPackage{}
-	}
-	if like == v {
-		b.tests[v] = tests
 	}
 	return "as in " + b.Versions[like].Value, nil
 }

@@ -210,8 +210,12 @@ func TestEnginesAnswers(t *testing.T) {
 				if rec.Statuses[tt.status] != 20 || rec.BytesIn != int64(20*tt.bytes) {
 					t.Errorf("statuses %v, %d bytes; want 20 times %d and %d", rec.Statuses, rec.BytesIn, tt.status, tt.bytes)
 				}
-				if n := conns.Load(); n != 1 {
-					t.Errorf("%d connections, want 1", n)
+				most := int64(1)
+				if e.engine == "std" { // net/http gives a connection back beside the caller, who may be quicker and open another
+					most = 5
+				}
+				if n := conns.Load(); n < 1 || n > most {
+					t.Errorf("%d connections, want at most %d", n, most)
 				}
 			})
 		})

@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) error {
 		case said.Answer == "found" && slices.Contains(h.at, at):
 			verdict = "right"
 			right++
-			if said.Function != nil && strings.HasPrefix(said.Function.Name, "work.Digest") && said.Function.Touched {
+			if said.Function != nil && strings.HasPrefix(said.Function.Name, "work.Digest") && said.Function.File == "work/work.go" {
 				verdict, named = "right, and its function", named+1
 			}
 		case said.Answer == "found" || said.Answer == "range" && !said.holds(titles, h.at):
@@ -127,8 +127,7 @@ type answer struct {
 	At       string
 	Runs     int `json:"-"`
 	Function *struct {
-		Name    string
-		Touched bool
+		Name, File string
 	}
 	Versions []struct {
 		Version string

@@ -15,7 +15,8 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 			continue
 		}
 		s.tell("further changes from %s to %s", s.Versions[from].Value, s.Versions[to].Value)
-		sub := &Search{Problem: s.Problem, Tell: s.Tell, runs: s.runs, chosen: &s.Answer.Yardstick}
+		chosen := s.Answer.Yardstick
+		sub := &Search{Problem: s.Problem, Tell: s.Tell, runs: s.runs, chosen: &chosen}
 		sub.Versions = s.Versions[from : to+1]
 		sub.Build = func(ctx context.Context, v int) (string, error) { return s.Build(ctx, from+v) }
 		err := sub.ask(ctx, measure)
@@ -23,7 +24,9 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 		for v, sum := range sub.sums {
 			s.sums[from+v] = sum
 		}
-		s.take(from, &sub.Answer)
+		if a := &sub.Answer; a.Ends.Verdict != "" || a.Kind == OneBuild { // else it was cut off before its first block
+			s.take(from, a)
+		}
 		if err != nil {
 			return err
 		}
@@ -47,7 +50,12 @@ func (s *Search) take(from int, part *Answer) {
 	at := func(v int) int { return slices.IndexFunc(a.Measured, func(m Measured) bool { return m.Version == v }) }
 	for _, m := range part.Measured {
 		base := at(from)
-		if m.Version += from; base < 0 || at(m.Version) >= 0 {
+		m.Version += from
+		if have := at(m.Version); have >= 0 {
+			a.Measured[have].Blocks += m.Blocks
+			continue
+		}
+		if base < 0 || a.Plain != part.Plain { // no change against the good end can be told
 			continue
 		}
 		if a.Plain {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/dynolab/dyno"
@@ -354,6 +355,46 @@ func TestSearchFromZero(t *testing.T) {
 	}
 	if a := s.Answer; a.Kind != Found || a.Hi != 20 || !a.Plain || a.Measured[len(a.Measured)-1].Change != 3 {
 		t.Errorf("%s at %d, %v", a.Kind, a.Hi, a.Measured)
+	}
+}
+
+// A value of 0 between the ends is a value: the search goes on by differences, and leaves nothing out.
+func TestSearchThroughZero(t *testing.T) {
+	level := make([]float64, 33)
+	for v := range level {
+		switch {
+		case v < 4:
+			level[v] = 1
+		case v >= 20:
+			level[v] = 3
+		}
+	}
+	w := &world{rand: rand.New(rand.NewPCG(4, 4)), level: level, plain: true}
+	s := w.search(4)
+	if err := s.Ask(t.Context(), w.measure); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.Answer; a.Kind != Found || a.Hi != 20 || !a.Plain || len(a.Skipped) > 0 || math.Abs(a.Measured[len(a.Measured)-1].Change-2) > 1e-9 {
+		t.Errorf("%s at %d, plain %t, left out %v, %v", a.Kind, a.Hi, a.Plain, a.Skipped, a.Measured)
+	}
+}
+
+// A search of a part that is cut off before its first block says nothing.
+func TestSearchAllCutOff(t *testing.T) {
+	w := &world{rand: rand.New(rand.NewPCG(3, 1)), noise: 0.01, level: step(41, 10, 0.06)}
+	s := w.search(4)
+	s.All = true
+	cut := errors.New("interrupted")
+	found := false
+	err := s.Ask(t.Context(), func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error) {
+		if found {
+			return nil, nil, cut
+		}
+		found = strings.HasSuffix(name, "-pair")
+		return w.measure(ctx, name, plan, enough)
+	})
+	if !errors.Is(err, cut) || s.Answer.Kind != Found || len(s.Answer.More) > 0 {
+		t.Errorf("%v, %s, %v", err, s.Answer.Kind, s.Answer.More)
 	}
 }
 

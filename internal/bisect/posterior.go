@@ -1,5 +1,5 @@
-// Package bisect finds which of many versions changed a metric. It thinks: which versions are measured side by side
-// next, when it is enough, and what the answer is. What is measured is told by its caller.
+// Package bisect finds which of many versions changed a metric. It only thinks: it chooses which versions run side by side
+// next, and when it is enough, and it gives the answer. Its caller measures.
 package bisect
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ type Answer struct {
 	Skipped   map[int]error  // that do not build, or do not start
 	Built     int            // versions that were built
 	More      []Answer       // about the versions before and after, if all changes are looked for; what was measured there is in this one, too
-	Others    int            // other benchmarks that surely changed between the ends
+	Others    int            // other benchmarks that are surely worse at the bad end
 }
 
 // A Pair is two versions that were compared alone.
@@ -201,7 +200,7 @@ func (s *Search) ends(t *compare.Table) {
 	a.Ends = v
 	switch {
 	case v.Verdict == stats.Worse || s.Metric != "" && v.Verdict == stats.Better:
-		a.Kind, a.Yardstick, a.Others = Undecided, y, others(t, y)
+		a.Kind, a.Yardstick, a.Others = Undecided, y, others(t, y, s.Metric)
 	case t.Kind == compare.OfBenchmarks && len(t.Rows) == 0 && len(t.SameCode) > 0:
 		a.Kind = OneBuild
 	case t.Kind == compare.OfBenchmarks:
@@ -267,58 +266,39 @@ func (s *Search) pair(ctx context.Context, measure Measure, lo, hi int) (done bo
 		plan.Profile = []string{"cpu", "allocs"}
 	}
 	s.tell("%s against %s, alone on fresh blocks", s.Versions[hi].Value, s.Versions[lo].Value)
-	differs := func(t *compare.Table, rs []*dyno.Result) bool {
+	rule := stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1}
+	if a.Name != "" { // of a service the verdict allows for what is negligible
+		rule.Negligible = negligible(s.Plan)
+	}
+	differs := func(t *compare.Table, rs []*dyno.Result) (p float64, ok bool) {
 		ranks := s.ranks(t, s.observe([]int{lo, hi}, rs))
-		ranks.Adjusted = ranks.Single()
+		ranks.Adjusted, rule.Better = ranks.Single(), s.better(t)
 		sure := a.Name != "" || a.versus(t).Verdict == a.Ends.Verdict // of a benchmark the verdict is that of signed ranks, at few of the looks
-		return sure && ranks.Verdict(stats.Rule{Alpha: s.Error / mostPairs, Negligible: -1, Better: s.better(t)}) == a.Ends.Verdict
+		return ranks.Adjusted, sure && ranks.Verdict(rule) == a.Ends.Verdict
 	}
 	table, results, err := s.run(ctx, measure, "pair", plan, func(t *compare.Table, rs []*dyno.Result) bool {
-		return blocksOf(rs) >= leastPair && (differs(t, rs) || a.versus(t).Verdict == stats.Same)
+		_, ok := differs(t, rs)
+		return blocksOf(rs) >= leastPair && (ok || a.versus(t).Verdict == stats.Same)
 	}, lo, hi)
 	if table == nil {
 		return false, err
 	}
 	v := a.versus(table)
-	if differs(table, results) {
-		v.Verdict = a.Ends.Verdict
-	} else {
+	p, ok := differs(table, results)
+	if !ok {
 		a.Failed = append(a.Failed, Pair{lo, hi, v, s.name("pair")})
 		return false, err
+	}
+	if a.Name != "" {
+		v.Verdict, v.P = a.Ends.Verdict, p
 	}
 	a.Kind = Found
 	if hi-lo > 1 {
 		a.Kind = Range
 	}
 	a.Lo, a.Hi, a.Pair, a.PairRun, a.PairTable = lo, hi, v, s.name("pair"), table
-	a.Partly = partly(v, a.Ends)
+	a.Partly = a.partly()
 	return true, err
-}
-
-// better is the direction of the metric.
-func (s *Search) better(t *compare.Table) int {
-	i := slices.IndexFunc(t.Rows, func(row compare.Row) bool { return row.Key == s.Answer.key() })
-	if i < 0 {
-		return 0
-	}
-	return t.Rows[i].Better
-}
-
-// Matching is the pattern of go test -bench that one benchmark has.
-func Matching(name string) string {
-	elements := strings.Split(name, "/")
-	for i, e := range elements {
-		elements[i] = "^" + regexp.QuoteMeta(e) + "$"
-	}
-	elements[0] = "^Benchmark" + strings.TrimPrefix(elements[0], "^")
-	return strings.Join(elements, "/")
-}
-
-// partly reports whether a change is probably smaller than another of the same direction: by their intervals, as if those were of a normal.
-func partly(pair, ends compare.Versus) bool {
-	size := func(v compare.Versus) float64 { return math.Abs(math.Log(v.Ratio)) }
-	width := func(v compare.Versus) float64 { return math.Log(v.Hi/v.Lo) / 2 }
-	return size(ends)-size(pair) > math.Hypot(width(pair), width(ends))
 }
 
 // narrow is where the change may be, by the model, and since equal programs have no change between them.
@@ -385,11 +365,12 @@ func (s *Search) run(ctx context.Context, measure Measure, what string, plan *dy
 	from := len(s.obs)
 	table, results, err := measure(ctx, s.name(what), plan, enough)
 	s.obs = s.obs[:from]
+	s.plain(results)
 	s.keep(versions, results)
 	for i, v := range versions[1 : len(versions)-1] { // the ends of a run were measured before
 		why := failed(plan.Settings[i+1], results)
 		if why == "" && err == nil && !s.known(v) { // as of a benchmark that it does not have
-			why = "it has no " + s.Answer.key()
+			why = s.Answer.key() + " was not measured there"
 		}
 		if why != "" {
 			s.tell("%s is left out: %s", s.Versions[v].Value, why)
@@ -397,6 +378,18 @@ func (s *Search) run(ctx context.Context, measure Measure, what string, plan *dy
 		}
 	}
 	return table, results, err
+}
+
+// plain goes on by differences once a value is 0, which has no ratio.
+func (s *Search) plain(rs []*dyno.Result) {
+	a := &s.Answer
+	if a.Plain || a.Metric == "" || !slices.ContainsFunc(rs, func(r *dyno.Result) bool { return r.Trial.For == "" && r.Err == "" && a.zero(r) }) {
+		return
+	}
+	a.Plain = true
+	for i := range s.obs {
+		s.obs[i].Value = math.Exp(s.obs[i].Value)
+	}
 }
 
 // failed says why a setting has no finished trial, though some were begun; else "".

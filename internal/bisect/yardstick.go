@@ -3,7 +3,9 @@ package bisect
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -15,7 +17,7 @@ type Yardstick struct {
 	Metric        string // "" as long as none is chosen
 	Package, Name string // of a benchmark; "" of a service
 
-	// Plain is true if the metric is 0 at an end, as allocations of a benchmark may be: then changes are differences, not ratios.
+	// Plain is true if the metric is 0 somewhere, as allocations of a benchmark may be: then changes are differences, not ratios.
 	Plain bool
 }
 
@@ -40,15 +42,25 @@ func (y *Yardstick) versus(t *compare.Table) compare.Versus { return t.Settings[
 
 // value is that of a result, as the search computes with it: the logarithm, unless it is plain.
 func (y *Yardstick) value(r *dyno.Result) (value float64, ok bool) {
+	value, ok = y.raw(r)
+	if !y.Plain {
+		value, ok = math.Log(value), ok && value > 0
+	}
+	return value, ok
+}
+
+func (y *Yardstick) zero(r *dyno.Result) bool {
+	value, ok := y.raw(r)
+	return ok && value == 0
+}
+
+func (y *Yardstick) raw(r *dyno.Result) (value float64, ok bool) {
 	if y.Name == "" {
 		value, ok = r.Values.Get(y.Metric)
 		ok = ok && dyno.Counts(r, y.Metric)
 	} else if i := slices.IndexFunc(r.Benchmarks, func(b dyno.Benchmark) bool { return b.Package == y.Package && b.Name == y.Name }); i >= 0 {
 		value = compare.BlockCenter(&r.Benchmarks[i], y.Metric)
 		ok = !math.IsNaN(value)
-	}
-	if !y.Plain {
-		value, ok = math.Log(value), ok && value > 0
 	}
 	return value, ok
 }
@@ -93,10 +105,13 @@ func choose(t *compare.Table, metric string) (y Yardstick, ends compare.Versus) 
 	return y, ends
 }
 
-// others counts benchmarks beside the chosen one that surely changed, too.
-func others(t *compare.Table, y Yardstick) (n int) {
+// others counts benchmarks beside the chosen one that are surely worse, too.
+func others(t *compare.Table, y Yardstick, metric string) (n int) {
 	for _, b := range t.Benchmarks {
-		if (b.Package != y.Package || b.Name != y.Name) && t.ChangedBy(b, 1) > 0 {
+		worse := slices.ContainsFunc(b.Units, func(u compare.Row) bool {
+			return (metric == "" || u.Name == metric) && t.Settings[1].Versus[u.Key].Verdict == stats.Worse
+		})
+		if worse && (b.Package != y.Package || b.Name != y.Name) {
 			n++
 		}
 	}
@@ -134,4 +149,45 @@ func (s *Search) ranks(t *compare.Table, obs []Observation) stats.Comparison {
 		changes = append(changes, of[1].Value-of[0].Value)
 	}
 	return stats.GateRanks(changes, !s.Answer.Plain)
+}
+
+// better is the direction of the metric.
+func (s *Search) better(t *compare.Table) int {
+	i := slices.IndexFunc(t.Rows, func(row compare.Row) bool { return row.Key == s.Answer.key() })
+	if i < 0 {
+		return 0
+	}
+	return t.Rows[i].Better
+}
+
+// Matching is the pattern of go test -bench that one benchmark has.
+func Matching(name string) string {
+	elements := strings.Split("Benchmark"+name, "/")
+	for i, e := range elements {
+		elements[i] = "^" + regexp.QuoteMeta(e) + "$"
+	}
+	return strings.Join(elements, "/")
+}
+
+// negligible is the greatest change that the plan calls the same, as a rule has it.
+func negligible(e *dyno.Experiment) float64 {
+	all := e.Resolved()
+	if x := float64(*all.Negligible); x > 0 {
+		return x
+	}
+	return -1
+}
+
+// leastWhole is the part of a difference from or to nothing that a pair has to have, to be all of it.
+const leastWhole = 0.8
+
+// partly reports whether the pair's change is probably smaller than that of the ends: by their intervals, as if those were of a normal.
+func (a *Answer) partly() bool {
+	pair, ends := a.Pair, a.Ends
+	if a.Plain {
+		return math.Abs(pair.Diff) < leastWhole*math.Abs(ends.Diff)
+	}
+	size := func(v compare.Versus) float64 { return math.Abs(math.Log(v.Ratio)) }
+	width := func(v compare.Versus) float64 { return math.Log(v.Hi/v.Lo) / 2 }
+	return size(ends)-size(pair) > math.Hypot(width(pair), width(ends))
 }

@@ -97,7 +97,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 	begun := resumed == nil || len(resumed.Brief()) == 0
 	sink := func(r *dyno.Result) error {
 		err := open()
-		if err == nil && !begun {
+		if err == nil && !begun && r.Trial.For != dyno.ForProfile {
 			begun, err = true, keepResumed(resumed, e.Bench)
 		}
 		if err != nil {
@@ -116,12 +116,13 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		}
 		return dir.TrialDir(n)
 	}
+	enough := false
 	hands.Bencher.Open = func(block int) func(pkg, name string) bool {
 		switch {
 		case dir == nil:
 			return func(string, string) bool { return true }
 		case run.Enough != nil:
-			enough := run.Enough(block)
+			enough = run.Enough(block)
 			return func(string, string) bool { return !enough }
 		}
 		return table().Open
@@ -130,7 +131,7 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 	if err == nil && dir == nil {
 		err = errors.New("no benchmark was measured")
 	} else if err == nil {
-		err = endBenchmarks(dir, table())
+		err = endBenchmarks(dir, table(), enough)
 	}
 	if err != nil || len(e.Profile) == 0 || len(e.Levels()) < 2 {
 		return dir, err

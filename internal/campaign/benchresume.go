@@ -38,7 +38,13 @@ func (c *Campaign) fillBenchmarks(ctx context.Context, run *Run, dir *store.Dir)
 		_, err := c.Benchmarks(ctx, run, "", dir)
 		return err
 	}
-	_, err := c.ResumeBenchmarks(ctx, run, dir, 0)
+	left, err := c.ResumeBenchmarks(ctx, run, dir, 0)
+	profiled := slices.ContainsFunc(dir.Brief(), func(r *dyno.Result) bool { return r.Trial.For == dyno.ForProfile })
+	if left || err != nil || len(run.Plan.Profile) == 0 || profiled {
+		return err
+	}
+	run.Enough = func(int) bool { return true } // it was cut off when its blocks were done
+	_, err = c.Benchmarks(ctx, run, "", dir)
 	return err
 }
 
@@ -72,12 +78,12 @@ func keepResumed(dir *store.Dir, b *dyno.Bench) error {
 	return dir.SetEnded("")
 }
 
-// endBenchmarks keeps why a run ended by itself, if that was before its last block.
-func endBenchmarks(dir *store.Dir, t *compare.Table) error {
+// endBenchmarks keeps why a run ended by itself, if that was before its last block; enough says that its caller ended it.
+func endBenchmarks(dir *store.Dir, t *compare.Table, enough bool) error {
 	if planned := dir.Run.Plan.Bench.Planned(); planned > 0 && doneBlocks(dir) >= planned {
 		return nil
 	}
-	if slices.ContainsFunc(t.Benchmarks, func(b *compare.Benchmark) bool { return t.Open(b.Package, b.Name) }) {
+	if !enough && slices.ContainsFunc(t.Benchmarks, func(b *compare.Benchmark) bool { return t.Open(b.Package, b.Name) }) {
 		return dir.SetEnded(dyno.EndedTime)
 	}
 	return dir.SetEnded(dyno.EndedDecided)

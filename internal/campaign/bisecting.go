@@ -118,7 +118,7 @@ func (b *Bisection) Print(w io.Writer) error {
 	}
 	passed := ""
 	if b.list.Passed > 0 {
-		passed = fmt.Sprintf(", of which %d changed nothing that the program is made of", b.list.Passed)
+		passed = fmt.Sprintf(", %d of which cannot have changed the program", b.list.Passed)
 	}
 	fmt.Fprintf(w, "%s%s:\n\n", layout.Count(len(b.list.All)-1+b.list.Passed, b.unit()), passed)
 	for i, v := range b.list.All {
@@ -133,12 +133,12 @@ func (b *Bisection) Print(w io.Writer) error {
 func (b *Bisection) forecast() string {
 	n, looks := len(b.Versions)-1, 0
 	if n == 1 {
-		return "one " + b.unit() + " can have changed it: a run of the ends, and one of them alone, of two to six minutes each, and their builds"
+		return "one " + b.unit() + " can have changed it: a run of the ends, and one of them alone, of at most six minutes each, and their builds"
 	}
 	for gap := float64(len(b.Versions) - 1); gap > 1; gap /= float64(b.Most - 1) {
 		looks++
 	}
-	return fmt.Sprintf("%s can have changed it: a run of the ends, %d to %s between them, and one or two of a pair alone, of one to six minutes each, and their builds", layout.Count(n, b.unit()), looks, layout.Count(2*looks+3, "run"))
+	return fmt.Sprintf("%s can have changed it: a run of the ends, %d to %s between them, and one or two of a pair alone, of at most six minutes each, and their builds", layout.Count(n, b.unit()), looks, layout.Count(2*looks+3, "run"))
 }
 
 // Run asks, and writes the answer. With an error, which may be the context's, the report has what is known so far; it is nil if there is
@@ -153,38 +153,48 @@ func (b *Bisection) Run(ctx context.Context) (Answer, string, error) {
 			r.Versions = append(r.Versions, bisected.Version{Name: v.Level.Value, Title: v.Title, Date: v.Date, Files: v.Files})
 		}
 		if b.Answer.PairRun != "" {
-			r.Function = b.function(ctx, filepath.Join(dir, b.Answer.PairRun))
-			r.Inside[0], r.Inside[1] = b.list.Inside(ctx, b.Answer.Hi)
+			b.explain(ctx, r)
 		}
 		return r
 	})
 }
 
-// function is the one that the answer's two versions differ in, by their profiles, or by what the source says of those that take time. It is
-// nil if neither is known.
-func (b *Bisection) function(ctx context.Context, run string) *bisected.Function {
-	dir, err := store.Read(run)
-	if err != nil {
-		return nil
-	}
-	kind := "cpu"
-	if unit := b.Answer.Metric; strings.HasPrefix(unit, "alloc") || unit == "B/op" {
-		kind = "allocs"
-	}
-	diff, err := findings.FunctionsOf(dir, b.Answer.Benchmark(), kind)
-	if err != nil {
-		return nil
-	}
-	touched, _ := b.list.Touched(ctx, b.Answer.Lo, b.Answer.Hi) // else the profiles have to do
-	var functions []bisected.Func
+// explain adds which function accounts for the change: by the profiles of the pair, or by the source of what takes time.
+func (b *Bisection) explain(ctx context.Context, r *bisected.Report) {
+	ctx = context.WithoutCancel(ctx) // git answers at once, also after an interrupt
+	a := &b.Answer
+	r.Inside[0], r.Inside[1] = b.list.Inside(ctx, a.Hi)
+	touched, known, _ := b.list.Touched(ctx, a.Lo, a.Hi, a.Name != "") // what git does not say is not known
+	r.Known = known
 	for _, f := range touched {
-		functions = append(functions, bisected.Func(f))
+		r.Touched = append(r.Touched, bisected.Func(f))
 	}
-	return bisected.FunctionOf(diff, functions)
+	kind := profileOf(a.Metric)
+	dir, err := store.Read(filepath.Join(r.Dir, a.PairRun))
+	if err != nil || kind == "" {
+		return
+	}
+	if diff, err := findings.FunctionsOf(dir, a.Benchmark(), kind); err == nil {
+		r.Profiled = true
+		r.Function = bisected.FunctionOf(diff, r.Touched, a.Pair.Diff > 0)
+	}
 }
 
-// Undecided reports whether the ends differ, and no version is shown to have changed the metric.
-func (b *Bisection) Undecided() bool { return b.Answer.Kind == bisect.Undecided }
+// profileOf is the profile that measures a metric, "" if none does.
+func profileOf(metric string) string {
+	switch metric {
+	case "cpu-sec/req", "sec/op":
+		return "cpu"
+	case "alloc-B/req", "allocs/req", "B/op", "allocs/op":
+		return "allocs"
+	}
+	return ""
+}
+
+// Undecided reports whether two versions differ, and none between them is shown to have changed the metric.
+func (b *Bisection) Undecided() bool {
+	return b.Answer.Kind == bisect.Undecided || slices.ContainsFunc(b.Answer.More, func(a bisect.Answer) bool { return a.Kind == bisect.Undecided })
+}
 
 // unit is what versions are called.
 func (b *Bisection) unit() string {

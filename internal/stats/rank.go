@@ -53,7 +53,7 @@ func CompareRanks(values []float64, logs bool, looks []int) Comparison {
 }
 
 // GateRanks is CompareRanks for a run that may be looked at, and ended, after each block, at an
-// error of a gate: of 0.1 %, or not much less.
+// error of 0.1 % or more.
 func GateRanks(values []float64, logs bool) Comparison { return compareRanks(values, logs, anyBlock) }
 
 // FewestGateBlocks is the least number of blocks in which GateRanks can find anything at an error of alpha.

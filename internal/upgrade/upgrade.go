@@ -1,6 +1,6 @@
 // Package upgrade says whether a later toolchain, or later dependencies, are safe for a service: whether what the user
-// allows of each metric holds, and which of the new defaults changed a metric. It thinks: which versions are measured side
-// by side next, when it is enough, and what the answer is. Its caller tells it what is measured.
+// allows of each metric holds, and which of the new defaults changed a metric. It only thinks: it chooses which versions run side by side
+// next, and when it is enough, and it gives the answer. Its caller measures.
 package upgrade
 
 import (
@@ -74,7 +74,7 @@ type Upgrade struct {
 
 	// Build makes a setting, and returns the sum of its executable, "" if it is unknown.
 	Build func(ctx context.Context, s dyno.Setting) (sum string, err error)
-	Tell  func(format string, args ...any) // is told what is measured next; may be nil
+	Tell  func(format string, args ...any) // says what is measured next; may be nil
 
 	Answer Answer
 

@@ -102,7 +102,8 @@ side by side with both versions: experiments (GOEXPERIMENT=noNAME), the go line 
 GODEBUG settings that come with it, or modules. In the end it turns back one of them, alone
 on fresh blocks: only if that surely moves the metric back is it called the cause.
 
-Your go.mod stays as it is. The go command fetches toolchains and modules. If what you allow
-fails, the exit status is 99; with --strict also if a default fails, and 98 if it is not
-decided. Ctrl-C keeps the results so far, and --resume DIR goes on with them, as after a crash.`
+Your go.mod stays as it is. The go command fetches toolchains and modules. If it does not
+build, or what you allow fails, the exit status is 99; with --strict also if a default
+fails, and 98 if it is not decided. Ctrl-C keeps the results so far, and --resume DIR
+goes on with them, as after a crash.`
 )

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/bisect"
@@ -32,6 +33,9 @@ func (c *Code) Like(ctx context.Context, t *dyno.Trial, pkg, name string, v int)
 	}
 	function, _, _ := strings.Cut(name, "/")
 	for _, w := range slices.Sorted(maps.Keys(c.tests)) {
+		if t.Subject.Prepare != "" || c.tests[w][0].Go != tests[0].Go { // what is generated may differ, and what else is compiled
+			break
+		}
 		same, err := c.Hands.SameCode(ctx, [][]*subject.TestPackage{c.tests[w], tests})
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -50,7 +54,11 @@ func (c *Code) Like(ctx context.Context, t *dyno.Trial, pkg, name string, v int)
 	return v, nil
 }
 
-// tryOut runs the benchmark once: where one version does not have it, or fails, no block could be measured.
+// tryTime is the most that a benchmark may take to be tried out.
+const tryTime = time.Minute
+
+// tryOut runs the benchmark for as long as a survey does. If it fails in one of several versions, or does not exist there, no block could be
+// measured.
 func (c *Code) tryOut(ctx context.Context, t *dyno.Trial, p *subject.TestPackage, name string) error {
 	if len(t.Subject.Needs) > 0 { // which a run starts
 		return nil
@@ -59,15 +67,19 @@ func (c *Code) tryOut(ctx context.Context, t *dyno.Trial, p *subject.TestPackage
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tryTime, fmt.Errorf("%s has no result after %v", name, tryTime))
+	defer cancel()
 	var out strings.Builder
 	_, err = c.Hands.Once(ctx, path, gobench.Options{
-		Dir: p.Dir, Env: t.Subject.Env, Args: append(slices.Clone(t.Subject.Args), "-test.run=^$", "-test.bench="+bisect.Matching(name), "-test.benchtime=1x"),
+		Dir: p.Dir, Env: t.Subject.Env, Args: append(slices.Clone(t.Subject.Args), "-test.run=^$", "-test.bench="+bisect.Matching(name), "-test.benchtime=100ms"),
 	}, &out)
 	switch {
-	case err != nil && ctx.Err() == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
-	case err == nil && !strings.Contains(out.String(), " ns/op"):
-		return fmt.Errorf("it has no result of %s", name)
+	case !strings.Contains(out.String(), " ns/op"):
+		return fmt.Errorf("%s has no result there", name)
 	}
-	return err
+	return nil
 }

@@ -34,7 +34,7 @@ type Version struct {
 type List struct {
 	All    []Version
 	Passed int      // commits between that cannot have changed the program
-	Notes  []string // of what is left out
+	Notes  []string // what is left out, in sentences
 	dir    string   // in the repository
 }
 
@@ -76,21 +76,18 @@ func Commits(ctx context.Context, e *dyno.Experiment, good, bad string) (*List, 
 	return l, nil
 }
 
-// Touched returns the functions whose source the version at the index to touches, against the one at from.
-func (l *List) Touched(ctx context.Context, from, to int) ([]commits.Func, error) {
-	if l.dir == "" { // releases
-		return nil, nil
+// Touched returns the functions whose source the version at the index to touches, against the one at from; with tests, those of test files, too.
+// known is false of releases.
+func (l *List) Touched(ctx context.Context, from, to int, tests bool) (all []commits.Func, known bool, err error) {
+	if l.dir == "" {
+		return nil, false, nil
 	}
 	top, err := git(ctx, l.dir, "", "rev-parse", "--show-toplevel")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var files []string
-	for _, v := range l.All[from+1 : to+1] {
-		files = append(files, v.Files...)
-	}
-	slices.Sort(files)
-	return commits.Touched(ctx, git, strings.TrimSuffix(top, "\n"), l.All[from].ID, l.All[to].ID, slices.Compact(files))
+	all, err = commits.Touched(ctx, git, strings.TrimSuffix(top, "\n"), l.All[from].ID, l.All[to].ID, tests)
+	return all, err == nil, err
 }
 
 // Inside returns the ends of a search among the commits that the version at an index merges; "" if it is no merge.

@@ -1,6 +1,7 @@
 package bisected
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -19,58 +20,56 @@ type Func struct {
 
 // A Function accounts for a change.
 type Function struct {
-	Name    string      `json:"name"`
-	At      string      `json:"at,omitempty"`     // file and line, as far as they are known
-	Metric  string      `json:"metric"`           // that of the profiles
-	Of      string      `json:"of"`               // in words
-	Share   dyno.Number `json:"share"`            // of the metric, in the later version; NaN if that has none of it
-	Change  float64     `json:"change,omitempty"` // per request, or per operation; 0 if it is not sure
-	Sure    bool        `json:"sure"`             // the profiles surely differ in it
-	Touched bool        `json:"touched"`          // the version changed its source
+	Name   string      `json:"name"`
+	File   string      `json:"file,omitempty"` // from the top of the repository if its source was touched, else as the profile has it
+	Line   int         `json:"line,omitempty"` // where it begins
+	Metric string      `json:"metric"`         // that of the profiles
+	Share  dyno.Number `json:"share"`          // of the metric, in the later version; NaN if that has none of it
+	Change float64     `json:"change"`         // per request, or per operation
+	Sure   bool        `json:"sure"`           // the profiles surely differ in it
+
+	of string // the metric in words
 }
 
-// FunctionOf returns the function that surely changed most, one whose source was touched first. If none surely changed, it is that of the touched
-// ones which has most of the metric. It is nil if there is none.
-func FunctionOf(d *profiles.Diff, touched []Func) *Function {
-	var best *profiles.FunctionChange
-	var at Func
-	rank := func(r *profiles.FunctionChange, f Func) float64 {
+// leastShare is of the metric; a function with less is not named for its share.
+const leastShare = 0.01
+
+// FunctionOf returns the function that surely changed most in one direction, more or less; first of those whose source was touched. If none
+// surely changed, it returns the touched one with the largest share of the metric. It is nil if there is none.
+func FunctionOf(d *profiles.Diff, touched []Func, more bool) *Function {
+	var best *Function
+	rank := func(f *Function, source bool) float64 {
+		share := float64(f.Share)
 		switch {
-		case r == nil:
-			return -1
-		case r.Own.Clear() && f.Name != "":
+		case f.Sure && source:
 			return 3
-		case r.Own.Clear():
+		case f.Sure:
 			return 2
-		case f.Name != "" && d.Total.Value > 0:
-			return r.Own.Value / d.Total.Value
+		case source && share >= leastShare:
+			return share
 		}
-		return -1
+		return 0
 	}
-	for i := range d.Rows {
+	most := 0.0
+	for i := range d.Rows { // the greatest change first
 		r := &d.Rows[i]
-		var f Func
-		if j := slices.IndexFunc(touched, func(f Func) bool { return f.is(r.Function) }); j >= 0 {
-			f = touched[j]
+		if r.Own.Clear() && (r.Own.Diff > 0) != more {
+			continue
 		}
-		if rank(r, f) > rank(best, at) { // rows have the greatest change first
-			best, at = r, f
+		f := &Function{
+			Name: path.Base(r.Name), File: r.File, Line: r.Function.Line, Metric: d.Metric, of: nounOf(d.Kind),
+			Share: dyno.Number(r.Own.Value / d.Total.Value), Change: r.Own.Diff, Sure: r.Own.Clear(),
+		}
+		at, source := sourceOf(r.Name, r.File, touched)
+		source = source && r.Function.Own
+		if source {
+			f.File, f.Line = at.File, at.Line
+		}
+		if now := rank(f, source); now > most {
+			best, most = f, now
 		}
 	}
-	if best == nil {
-		return nil
-	}
-	f := &Function{Name: path.Base(best.Name), Metric: d.Metric, Of: nounOf(d.Kind), Share: dyno.Number(best.Own.Value / d.Total.Value), Sure: best.Own.Clear(), Touched: at.Name != ""}
-	switch {
-	case f.Touched:
-		f.At = fmt.Sprintf("%s:%d", at.File, at.Line)
-	case best.File != "":
-		f.At = fmt.Sprintf("%s:%d", path.Base(best.File), best.Function.Line)
-	}
-	if f.Sure {
-		f.Change = best.Own.Diff
-	}
-	return f
+	return best
 }
 
 func nounOf(kind string) string {
@@ -80,9 +79,37 @@ func nounOf(kind string) string {
 	return "CPU time"
 }
 
-// is reports whether a function of a profile has this source, or is a closure in it.
-func (f Func) is(p *profiles.Function) bool {
-	_, name, _ := strings.Cut(path.Base(p.Name), ".")
-	rest, same := strings.CutPrefix(strings.ReplaceAll(name, "[...]", ""), f.Name)
-	return same && (rest == "" || rest[0] == '.' || rest[0] == '-') && (p.File == f.File || strings.HasSuffix(p.File, "/"+f.File))
+// sourceOf finds a function of a profile, or the one that it is a closure in, among those that were touched.
+func sourceOf(name, file string, touched []Func) (f Func, ok bool) {
+	_, name, _ = strings.Cut(path.Base(name), ".")
+	name = strings.ReplaceAll(name, "[...]", "")
+	i := slices.IndexFunc(touched, func(f Func) bool {
+		rest, same := strings.CutPrefix(name, f.Name)
+		return same && (rest == "" || rest[0] == '.' || rest[0] == '-') && (file == f.File || strings.HasSuffix(file, "/"+f.File))
+	})
+	if i < 0 {
+		return f, false
+	}
+	return touched[i], true
+}
+
+// source says whether the found version changed the source of functions; "" if that is not known.
+func (r *Report) source(of ...Func) string {
+	who := "The " + r.Unit
+	if r.Hi-r.Lo > 1 {
+		who = "One of the " + r.Unit + "s"
+	}
+	for _, f := range of {
+		if at, ok := sourceOf(f.Name, f.File, r.Touched); ok {
+			return fmt.Sprintf("%s changed its source (%s:%d).", who, at.File, cmp.Or(f.Line, at.Line))
+		}
+	}
+	files := r.Versions[r.Hi].Files
+	switch {
+	case !r.Known || len(of) == 0:
+		return ""
+	case slices.ContainsFunc(files, func(f string) bool { return path.Base(f) == "go.mod" }):
+		return who + " did not change its source, but go.mod: the cause may be a dependency."
+	}
+	return who + " did not change its source: it may have changed who calls it, and how often."
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -51,7 +50,10 @@ type Report struct {
 	Interrupted bool
 	Notes       []string
 
-	Function *Function // that accounts for the change of the pair; nil if it is not known
+	Profiled bool      // the pair has profiles of what the metric measures
+	Function *Function // that accounts for the change of the pair; nil if none is known
+	Touched  []Func    // functions whose source the found version changed
+	Known    bool      // these are known
 	Inside   [2]string // ends of a search among the commits that the found one merges; "" if it is no merge
 }
 
@@ -103,24 +105,29 @@ func (r *Report) named(v int) string {
 	return r.Versions[v].Name
 }
 
-func (r *Report) change(v compare.Versus) string {
+func (r *Report) change(v compare.Versus) string { return change(&r.Yardstick, v) }
+
+// change is a verdict with its interval.
+func change(y *bisect.Yardstick, v compare.Versus) string {
 	verdict := ""
 	if v.Verdict == stats.Worse || v.Verdict == stats.Better {
 		verdict = string(v.Verdict) + ", "
 	}
 	switch {
-	case r.Plain && verdict != "":
-		return verdict + r.by(v.Diff)
+	case v.Verdict == "":
+		return "not measured"
+	case y.Plain && verdict != "":
+		return verdict + by(y, v.Diff)
 	case math.IsNaN(v.Ratio):
 		return "unclear"
 	}
 	return fmt.Sprintf("%s%s [%s, %s]", verdict, layout.Change(v.Ratio), layout.Change(v.Lo), layout.Change(v.Hi))
 }
 
-// by is a change of one version, or of a pair.
-func (r *Report) by(change float64) string {
-	if r.Plain {
-		return layout.ScaleOf(r.Metric, math.Abs(change)).SignedWith(change)
+// by is a change of one version, or of a pair: a ratio, or a difference.
+func by(y *bisect.Yardstick, change float64) string {
+	if y.Plain {
+		return layout.ScaleOf(y.Metric, math.Abs(change)).SignedWith(change)
 	}
 	return layout.Change(change)
 }
@@ -132,7 +139,7 @@ func (r *Report) Text(o layout.Options) string { return r.said().Text(o) }
 func (r *Report) HTML(w io.Writer) error {
 	a := r.said()
 	a.Figure, a.Picture = "what was measured, in the order of the "+r.Unit+"s", r.figure()
-	a.Shows = fmt.Sprintf("Each point is a %s that was measured, %s against the good end, the median over its blocks; along are the %ss that can have changed it, counted from the good end.", r.Unit, r.metric(), r.Unit)
+	a.Shows = fmt.Sprintf("Each point is a %s that was measured, %s against the good end, the median over its blocks. From left to right are the %ss that can have changed it, counted from the good end.", r.Unit, r.metric(), r.Unit)
 	return a.HTML(w)
 }
 
@@ -141,6 +148,10 @@ func (r *Report) said() *screen.Answer {
 	if r.PairTable != nil {
 		a.Head = append(a.Head, r.proof())
 		a.Head = append(a.Head, r.why()...)
+		function, _, _ := strings.Cut(r.Answer.Name, "/")
+		if i := slices.IndexFunc(r.Touched, func(f Func) bool { return function != "" && f.Name == "Benchmark"+function }); i >= 0 {
+			a.Head = append(a.Head, fmt.Sprintf("The %s changed the benchmark itself (%s:%d).", r.Unit, r.Touched[i].File, r.Touched[i].Line))
+		}
 	}
 	for i := range r.More {
 		a.Head = append(a.Head, r.further(&r.More[i]))
@@ -150,7 +161,7 @@ func (r *Report) said() *screen.Answer {
 	}
 	a.Notes = append(a.Notes, r.counts())
 	if r.Others > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("%s changed, too (dyno report %s/1-ends); a search of its own finds its %s.", layout.Count(r.Others, "other benchmark"), r.Dir, r.Unit))
+		a.Notes = append(a.Notes, fmt.Sprintf("%s surely worse, too (dyno report %s/1-ends); it takes a search of its own (consider: --bench).", layout.Count(r.Others, "other benchmark")+map[bool]string{true: " is", false: " are"}[r.Others == 1], r.Dir))
 	}
 	for _, p := range r.Failed {
 		a.Notes = append(a.Notes, fmt.Sprintf("%s against %s, alone on fresh blocks: %s, which is not sure enough (dyno report %s/%s)",
@@ -165,15 +176,21 @@ func (r *Report) said() *screen.Answer {
 	}
 	if r.PairRun != "" {
 		a.Last = fmt.Sprintf("All of the last comparison: dyno report %s/%s", r.Dir, r.PairRun)
+		if r.Benchmark() != "" {
+			a.Last += " (it judges by a smaller error, so it may say unclear)"
+		}
 	}
 	return a
 }
 
 // proof says on what the answer rests.
 func (r *Report) proof() string {
-	of := fmt.Sprintf("Both were compared alone, on fresh blocks; if neither differs from the other, that is called a change in at most %g%% of cases.", 100*r.Error)
+	of := fmt.Sprintf("Both were compared alone, on fresh blocks. Two equal versions are called different in at most %g%% of searches.", 100*r.Error)
+	if r.Partly && len(r.More) > 0 {
+		return of + fmt.Sprintf(" Between the ends it is %s, which is probably more.", r.change(r.Ends))
+	}
 	if r.Partly {
-		return of + fmt.Sprintf(" It is probably a part of the change between the ends, %s: another may have changed it, too (consider: a search before and after it).", r.change(r.Ends))
+		return of + fmt.Sprintf(" It is probably a part of the change between the ends, %s: another may have changed it, too (consider: --all).", r.change(r.Ends))
 	}
 	return of + fmt.Sprintf(" Between the ends it is %s.", r.change(r.Ends))
 }
@@ -182,11 +199,11 @@ func (r *Report) proof() string {
 func (r *Report) further(a *bisect.Answer) string {
 	switch a.Kind {
 	case bisect.Found:
-		return fmt.Sprintf("Another change is with %s: %s (dyno report %s/%s).", r.named(a.Hi), r.change(a.Pair), r.Dir, a.PairRun)
+		return fmt.Sprintf("Another change is with %s: %s (dyno report %s/%s).", r.named(a.Hi), change(&a.Yardstick, a.Pair), r.Dir, a.PairRun)
 	case bisect.Range:
-		return fmt.Sprintf("Another change is after %s, and with %s at the latest: %s (dyno report %s/%s).", r.Versions[a.Lo].Name, r.named(a.Hi), r.change(a.Pair), r.Dir, a.PairRun)
+		return fmt.Sprintf("Another change is after %s, and with %s at the latest: %s (dyno report %s/%s).", r.Versions[a.Lo].Name, r.named(a.Hi), change(&a.Yardstick, a.Pair), r.Dir, a.PairRun)
 	case bisect.Undecided:
-		return fmt.Sprintf("From %s to %s it changed, too, %s, but no single %s is shown to have changed it.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends), r.Unit)
+		return fmt.Sprintf("From %s to %s it changed, too, %s, but no single %s is shown to have changed it.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, change(&a.Yardstick, a.Ends), r.Unit)
 	case bisect.OneBuild:
 		what := "the program is the same"
 		if r.Benchmark() != "" {
@@ -194,60 +211,39 @@ func (r *Report) further(a *bisect.Answer) string {
 		}
 		return fmt.Sprintf("From %s to %s %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, what)
 	}
-	return fmt.Sprintf("No further change is shown from %s to %s: %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, r.change(a.Ends))
+	return fmt.Sprintf("No further change is shown from %s to %s: %s.", r.Versions[a.Lo].Name, r.Versions[a.Hi].Name, change(&a.Yardstick, a.Ends))
 }
 
-// why says what accounts for the change, and whether the commit touches it.
-func (r *Report) why() (lines []string) {
+// why says what accounts for the change, and whether the found version changed its source.
+func (r *Report) why() []string {
 	for _, w := range r.PairTable.Settings[1].Why {
-		if w.Metric != r.Metric {
-			continue
-		}
 		for _, c := range w.Causes {
-			if len(c.Places) == 0 {
+			if w.Metric != r.Metric || len(c.Places) == 0 {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("Why: %s.", words.Cause(c, []string{w.Metric})))
-			if text := r.touched(c.Places); text != "" {
-				lines = append(lines, text)
+			var of []Func
+			for _, p := range c.Places {
+				of = append(of, Func{File: p.File, Name: p.Func, Line: p.Line})
 			}
-			return lines
+			return said(fmt.Sprintf("Why: %s.", words.Cause(c, []string{w.Metric})), r.source(of...))
 		}
 	}
-	f := r.Function
-	switch {
+	const alike = "Why: the profiles of the two do not surely differ in any function."
+	switch f := r.Function; {
+	case !r.Profiled:
+		return []string{"Why: dyno does not know, as it has no profiles of the two that measure " + words.MetricNoun(r.Metric) + "."}
 	case f == nil:
-		return []string{"Why: the profiles of the two do not surely differ in any function."}
+		return []string{alike}
 	case !f.Sure:
-		return []string{fmt.Sprintf("Why: the profiles of the two do not surely differ in any function. The %s changed the source of %s (%s), which has %s%% of the %s.",
-			r.Unit, f.Name, f.At, layout.Share(float64(f.Share)), f.Of)}
+		return []string{fmt.Sprintf("%s The function %s has %s%% of the %s. %s", alike, f.Name, layout.Share(float64(f.Share)), f.of, r.source(Func{File: f.File, Name: f.Name, Line: f.Line}))}
+	default:
+		return said(fmt.Sprintf("Why: %s changed, %s.", f.Name, layout.ScaleOf(f.Metric, math.Abs(f.Change)).SignedWith(f.Change)), r.source(Func{File: f.File, Name: f.Name, Line: f.Line}))
 	}
-	touched := "did not change"
-	if f.Touched {
-		touched = "changed"
-	}
-	return []string{fmt.Sprintf("Why: %s changed, %s. The %s %s its source (%s).", f.Name, layout.ScaleOf(f.Metric, math.Abs(f.Change)).SignedWith(f.Change), r.Unit, touched, f.At)}
 }
 
-// touched says whether the found commit changed a file of the functions that changed most.
-func (r *Report) touched(places []compare.Place) string {
-	files := r.Versions[r.Hi].Files
-	if len(files) == 0 {
-		return ""
-	}
-	for _, p := range places {
-		for _, f := range files {
-			if strings.Contains(f, "/") && strings.HasSuffix(p.File, "/"+f) || p.File == f {
-				return fmt.Sprintf("The %s changed %s.", r.Unit, f)
-			}
-		}
-	}
-	for _, f := range files {
-		if path.Base(f) == "go.mod" {
-			return fmt.Sprintf("The %s did not change these functions' files, but go.mod: the cause may be a dependency.", r.Unit)
-		}
-	}
-	return fmt.Sprintf("The %s changed no file of these functions: it may have changed who calls them, and how often.", r.Unit)
+// said leaves out sentences that are empty.
+func said(lines ...string) []string {
+	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
 }
 
 // mostRows is the length of the table.
@@ -268,7 +264,7 @@ func (r *Report) measured() *layout.Section {
 		}
 	}
 	for _, m := range rows {
-		change := r.by(m.Change)
+		change := by(&r.Yardstick, m.Change)
 		if m.Version == 0 {
 			change = ""
 		}
@@ -287,7 +283,7 @@ func (r *Report) measured() *layout.Section {
 func (r *Report) counts() string {
 	text := fmt.Sprintf("%s after the good end; with that, %d were built and %d measured", layout.Count(len(r.Versions)-1+r.Passed, r.Unit), r.Built, len(r.Measured))
 	if r.Passed > 0 {
-		text += fmt.Sprintf("; %d changed nothing that the program is made of, and were passed over", r.Passed)
+		text += fmt.Sprintf("; %d cannot have changed the program, and were passed over", r.Passed)
 	}
 	return text + "."
 }
@@ -305,7 +301,7 @@ func (r *Report) figure() chart.SVG {
 			marks = append(marks, i)
 		}
 	}
-	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, r.by)
+	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, func(x float64) string { return by(&r.Yardstick, x) })
 }
 
 // The shape of bisect.json, which doc/format.md describes.
@@ -342,6 +338,7 @@ type (
 		Answer bisect.Kind `json:"answer"`
 		After  string      `json:"after"`
 		At     string      `json:"at"`
+		Plain  bool        `json:"plain,omitempty"`
 		Ends   *difference `json:"ends,omitempty"`
 		Pair   *difference `json:"pair,omitempty"`
 	}
@@ -377,7 +374,10 @@ func (r *Report) Document() any {
 		d.Failed = append(d.Failed, failedPair{r.Versions[p.Lo].Name, r.Versions[p.Hi].Name, differenceOf(p.Versus, p.Run)})
 	}
 	for _, m := range r.More {
-		f := further{Answer: m.Kind, After: r.Versions[m.Lo].Name, At: r.Versions[m.Hi].Name, Ends: differenceOf(m.Ends, "")}
+		f := further{Answer: m.Kind, After: r.Versions[m.Lo].Name, At: r.Versions[m.Hi].Name, Plain: m.Plain}
+		if m.Ends.Verdict != "" {
+			f.Ends = differenceOf(m.Ends, "")
+		}
 		if m.PairRun != "" {
 			f.Pair = differenceOf(m.Pair, m.PairRun)
 		}

@@ -3,6 +3,7 @@ package bisected
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestAnswers(t *testing.T) {
 		want   []string
 	}{
 		{"found", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table, Partly: true}, []string{"lib/x.go"},
-			[]string{`CPU time per request changed with v2 (2026-11-30, "title 2"): worse, +5.0% [+3.0%, +7.0%].`, "in at most 5% of cases", "probably a part", "x.F", "The commit changed lib/x.go.", "dyno report out/4-pair"}},
+			[]string{`CPU time per request changed with v2 (2026-11-30, "title 2"): worse, +5.0% [+3.0%, +7.0%].`, "in at most 5% of searches", "probably a part", "x.F", "The commit changed its source (lib/x.go:7).", "dyno report out/4-pair"}},
 		{"another file", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Pair: worse, PairRun: "4-pair", PairTable: table}, []string{"go.mod"},
 			[]string{"but go.mod: the cause may be a dependency"}},
 		{"range", bisect.Answer{Kind: bisect.Range, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 0, Hi: 3, Pair: worse, PairRun: "2-pair", PairTable: table, Skipped: map[int]error{1: errors.New("does not compile\nmore"), 2: errors.New("dies")}}, nil,
@@ -38,8 +39,8 @@ func TestAnswers(t *testing.T) {
 		{"no change", bisect.Answer{Kind: bisect.NoChange, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: unclear, Hi: 3}, nil, []string{"is not shown to differ from v0 to v3: +1.0% [-3.0%, +5.0%]"}},
 		{"none worse", bisect.Answer{Kind: bisect.NoChange, Hi: 3}, nil, []string{"no primary metric is shown to be worse from v0 to v3"}},
 		{"one program", bisect.Answer{Kind: bisect.OneBuild, Hi: 3}, nil, []string{"the program is the same from v0 to v3, to the byte"}},
-		{"allocations of a benchmark", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "allocs/op", Package: "example.org/x", Name: "Decode", Plain: true}, Ends: from0, Lo: 1, Hi: 2, Pair: from0, PairRun: "4-pair", PairTable: table}, nil,
-			[]string{`allocs/op of example.org/x.Decode changed with v2 (2026-11-30, "title 2"): worse, +2.`}},
+		{"allocations of a benchmark", bisect.Answer{Kind: bisect.Found, Yardstick: bisect.Yardstick{Metric: "allocs/op", Package: "example.org/x", Name: "Decode", Plain: true}, Ends: from0, Lo: 1, Hi: 2, Pair: from0, PairRun: "4-pair", PairTable: table}, []string{"x_test.go"},
+			[]string{"The commit changed the benchmark itself (x_test.go:3).", `allocs/op of example.org/x.Decode changed with v2 (2026-11-30, "title 2"): worse, +2.`}},
 		{"undecided", bisect.Answer{Kind: bisect.Undecided, Yardstick: bisect.Yardstick{Metric: "cpu-sec/req"}, Ends: worse, Lo: 1, Hi: 2, Failed: []bisect.Pair{{Lo: 1, Hi: 2, Versus: unclear, Run: "3-pair"}},
 			Measured: []bisect.Measured{{Version: 0, Blocks: 6, Change: 1}, {Version: 2, Blocks: 5, Change: 1.04}}}, nil,
 			[]string{"no single commit is shown to have changed it", "most likely after v1, and with v2 at the latest", "v2 against v1, alone on fresh blocks: +1.0% [-3.0%, +5.0%]", "+4.0%"}},
@@ -48,7 +49,13 @@ func TestAnswers(t *testing.T) {
 		for _, name := range []string{"v0", "v1", "v2", "v3"} {
 			r.Versions = append(r.Versions, Version{Name: name, Title: "title " + name[1:], Date: "2026-11-30"})
 		}
-		r.Versions[2].Files = test.files
+		r.Versions[2].Files, r.Known = test.files, true
+		if slices.Contains(test.files, "x_test.go") {
+			r.Touched = []Func{{"x_test.go", "BenchmarkDecode", 3}}
+		}
+		if slices.Contains(test.files, "lib/x.go") {
+			r.Touched = []Func{{"lib/x.go", "F", 7}}
+		}
 		text := strings.Join(strings.Fields(r.Text(layout.Options{Width: 100})), " ")
 		for _, want := range test.want {
 			if !strings.Contains(text, strings.TrimSpace(want)) {
@@ -63,28 +70,61 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: the page or the document is not whole", test.name)
 		}
 	}
-	if c := (&Report{}).change(compare.Versus{Ratio: math.NaN()}); c != "unclear" {
-		t.Errorf("a change without a ratio is %q", c)
+	for verdict, want := range map[stats.Verdict]string{stats.Unclear: "unclear", "": "not measured"} {
+		if c := (&Report{}).change(compare.Versus{Ratio: math.NaN(), Verdict: verdict}); c != want {
+			t.Errorf("a change without a ratio is %q, want %q", c, want)
+		}
 	}
 }
 
-// A function that no longer allocates has no share, and the document is written all the same. One that the commit touched comes first.
+// The function that accounts for a change went in its direction, and is of the subject. One that the version touched comes first. The share
+// of one that allocates nothing any more is null in JSON.
 func TestFunctionOf(t *testing.T) {
-	row := func(name, file string, change float64, verdict stats.Verdict) profiles.FunctionChange {
-		return profiles.FunctionChange{Function: &profiles.Function{Name: name, File: file, Line: 3}, Own: profiles.Change{Diff: change, Verdict: verdict}}
+	row := func(name, file string, own bool, value, change float64, verdict stats.Verdict) profiles.FunctionChange {
+		return profiles.FunctionChange{Function: &profiles.Function{Name: name, File: file, Line: 3, Own: own}, Own: profiles.Change{Value: value, Diff: change, Verdict: verdict}}
 	}
 	d := &profiles.Diff{Kind: "allocs", Metric: "alloc-B/op", Rows: []profiles.FunctionChange{
-		row("example.org/x.big", "/tmp/w/x.go", -100, stats.Better), row("example.org/x.(*T[...]).M.func1", "/tmp/w/a/x.go", -10, stats.Better), row("example.org/x.M", "/tmp/w/a/x.go", -1, stats.Unclear),
+		row("example.org/x.big", "/tmp/w/x.go", true, 0, -100, stats.Better), row("example.org/x.(*T[...]).M.func1", "/tmp/w/a/x.go", true, 0, -10, stats.Better),
+		row("example.org/x.M", "/tmp/w/a/x.go", true, 0, -1, stats.Unclear), row("example.org/x.more", "/tmp/w/a/x.go", true, 0, 5, stats.Worse),
 	}}
-	f := FunctionOf(d, []Func{{"a/x.go", "(*T).M", 7}})
-	if f == nil || f.Name != "x.(*T[...]).M.func1" || f.At != "a/x.go:7" || !f.Sure || !f.Touched {
+	f := FunctionOf(d, []Func{{"a/x.go", "(*T).M", 7}, {"a/x.go", "more", 20}}, false)
+	if f == nil || f.Name != "x.(*T[...]).M.func1" || f.File != "a/x.go" || f.Line != 7 || !f.Sure {
 		t.Fatalf("%+v", f)
 	}
 	var document strings.Builder
 	if err := answer.Write(&document, f); err != nil || !strings.Contains(document.String(), `"share": null`) {
 		t.Errorf("%v, %s", err, &document)
 	}
-	if f := FunctionOf(d, nil); f == nil || f.Name != "x.big" || f.Touched {
+	if f := FunctionOf(d, nil, false); f == nil || f.Name != "x.big" {
 		t.Errorf("%+v", f)
+	}
+	unsure := &profiles.Diff{Kind: "cpu", Total: profiles.Change{Value: 100}, Rows: []profiles.FunctionChange{
+		row("strings.(*Reader).Read", "/usr/lib/go/src/strings/reader.go", false, 50, 9, stats.Unclear), row("example.org/x.rare", "/tmp/w/x.go", true, 0.5, 8, stats.Unclear), row("example.org/x.hot", "/tmp/w/x.go", true, 30, 1, stats.Unclear),
+	}}
+	if f := FunctionOf(unsure, []Func{{"reader.go", "(*Reader).Read", 1}, {"x.go", "rare", 2}, {"x.go", "hot", 3}}, true); f == nil || f.Name != "x.hot" || f.Sure {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Whether a version changed the source of a function is said only if it is known.
+func TestSource(t *testing.T) {
+	r := &Report{Unit: "commit", Versions: []Version{{}, {Files: []string{"go.mod"}}, {Files: []string{"y.go"}}}}
+	f := Func{File: "/tmp/w/x.go", Name: "x.F", Line: 5}
+	for _, test := range []struct {
+		lo, hi  int
+		touched []Func
+		known   bool
+		want    string
+	}{
+		{0, 1, nil, false, ""},
+		{0, 1, nil, true, "The commit did not change its source, but go.mod: the cause may be a dependency."},
+		{1, 2, nil, true, "The commit did not change its source: it may have changed who calls it, and how often."},
+		{1, 2, []Func{{"x.go", "F", 4}}, true, "The commit changed its source (x.go:5)."},
+		{0, 2, []Func{{"x.go", "F", 4}}, true, "One of the commits changed its source (x.go:5)."},
+	} {
+		r.Lo, r.Hi, r.Touched, r.Known = test.lo, test.hi, test.touched, test.known
+		if got := r.source(f); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
 	}
 }

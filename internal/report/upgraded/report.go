@@ -35,11 +35,11 @@ type Report struct {
 	Interrupted bool
 }
 
-// Status is the exit status of the answer: 99 if what the user allows fails, 98 if it is not decided and strict. With strict, a default
-// allowance fails it, too.
+// Status is the exit status of the answer: 99 if the new version does not build, or what the user allows fails; 98 if it is not decided and
+// strict. With strict, a default allowance fails it, too.
 func (r *Report) Status(strict bool) int {
 	switch {
-	case r.Kind == upgrade.NotSafe && (strict || r.Asked), r.Kind == upgrade.Refused && strict:
+	case r.Kind == upgrade.NotSafe && (strict || r.Asked), r.Kind == upgrade.Refused:
 		return 99
 	case r.Kind == upgrade.NotDecided && strict:
 		return 98

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,13 +215,21 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a commit touches is named as a profile names it.
+// What a commit touches is named as a profile names it: not the neighbours of what was removed, and nothing of a renamed file.
 func TestTouched(t *testing.T) {
-	before := "package x\n\ntype T[K any] struct{}\n\nfunc A() int {\n\treturn 1\n}\n\nfunc (t *T[K]) B() int {\n\ta := 1\n\tb := 2\n\treturn a + b\n}\n\nfunc (T[K]) C() {}\n\nvar v = 1\n"
-	after := strings.NewReplacer("return 1", "return 2", "\ta := 1\n", "", "a + b", "b", "var v = 1", "var v = 2").Replace(before)
-	dir := repository(t, []string{"a b/x.go", before, "gone.go", "package x\n"}, []string{"a b/x.go", after, "gone.go", "-"})
-	all, err := Touched(t.Context(), runGit, dir, "HEAD~1", "HEAD", []string{"a b/x.go", "gone.go", "README.md"})
-	if err != nil || len(all) != 2 || all[0] != (Func{"a b/x.go", "A", 5}) || all[1] != (Func{"a b/x.go", "(*T).B", 9}) {
+	before := "package x\n\ntype T[K any] struct{}\n\nfunc A() int {\n\treturn 1\n}\n\nfunc (t *T[K]) B() int {\n\ta := 1\n\tb := 2\n\treturn a + b\n}\n\nfunc old() {}\n\n// C has a comment.\nfunc (T[K]) C() {}\n\nfunc D() int {\n\tx := 1\n\tx = 2\n\treturn x\n}\n\nvar v = 1\n"
+	after := strings.NewReplacer("return 1", "return 2", "\ta := 1\n", "", "a + b", "b", "func old() {}\n\n", "", "// C has a comment.\n", "", "\tx = 2\n", "", "var v = 1", "var v = 2").Replace(before)
+	dir := repository(t, []string{"a b/x.go", before, "gone.go", "package x\n", "r.go", before, "x_test.go", "package x\n\nfunc F() int { return 1 }\n"},
+		[]string{"a b/x.go", after, "gone.go", "-", "r.go", "-", "renamed.go", before, "x_test.go", "package x\n\nfunc F() int { return 2 }\n"})
+	all, err := Touched(t.Context(), runGit, dir, "HEAD~1", "HEAD", false)
+	want := []Func{{"a b/x.go", "A", 5}, {"a b/x.go", "(*T).B", 9}, {"a b/x.go", "D", 16}}
+	if err != nil || !slices.Equal(all, want) {
 		t.Errorf("%v, %v", all, err)
+	}
+	if all, err := Touched(t.Context(), runGit, dir, "HEAD~1", "HEAD", true); err != nil || len(all) != 4 || all[3] != (Func{"x_test.go", "F", 3}) {
+		t.Errorf("with tests: %v, %v", all, err)
+	}
+	if got := spansOf("+++ b/x.go\n@@ -1,2 +1 @@\n-a\n-b\n+++ b/y.go\n\\ No newline at end of file\n@@ -9 +8,0 @@ f\n-c\n"); len(got) != 1 || !slices.Equal(got["x.go"], []span{{1, 1}, {8, 0}}) {
+		t.Errorf("a line of a hunk was read as the name of a file: %v", got)
 	}
 }

@@ -1,11 +1,13 @@
 package commits
 
 import (
+	"cmp"
 	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,47 +19,68 @@ type Func struct {
 	Line int    // where it begins
 }
 
-// Touched returns the functions of files, but for tests, with lines that differ between two commits. What was removed is not in it.
-func Touched(ctx context.Context, git Git, dir, from, to string, files []string) (all []Func, err error) {
-	for _, file := range files {
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+// Touched returns the functions with lines that differ between two commits; with tests, those of test files, too. A function that was removed is
+// not in it, nor one whose file was renamed alone.
+func Touched(ctx context.Context, git Git, dir, from, to string, tests bool) (all []Func, err error) {
+	diff, err := git(ctx, dir, "", "diff", "--no-ext-diff", "--no-color", "--find-renames", "-U0", "--src-prefix=a/", "--dst-prefix=b/", from, to, "--", "*.go")
+	if err != nil {
+		return nil, err
+	}
+	for file, spans := range spansOf(diff) {
+		if strings.HasSuffix(file, "_test.go") && !tests {
 			continue
-		}
-		diff, err := git(ctx, dir, "", "diff", "--no-ext-diff", "--no-color", "--no-renames", "-U0", from, to, "--", file)
-		if err != nil {
-			return nil, err
 		}
 		text, err := git(ctx, dir, "", "show", to+":"+file)
 		if err != nil {
-			continue // the commit removed it
+			return nil, err
 		}
-		all = append(all, touched(file, text, hunks(diff))...)
+		all = append(all, touched(file, text, spans)...)
 	}
+	slices.SortFunc(all, func(a, b Func) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
 	return all, nil
 }
 
-// hunk is the head of what differs: the lines in the new file (git-diff(1), "combined diff format").
-var hunk = regexp.MustCompile(`(?m)^@@ -\S+ \+(\d+)(?:,(\d+))? @@`)
+// A span is lines of the new file. One without lines is where some were removed, after its first.
+type span struct{ first, lines int }
 
-// hunks are the first and last lines of each; of lines that were removed, those around them.
-func hunks(diff string) (spans [][2]int) {
-	for _, m := range hunk.FindAllStringSubmatch(diff, -1) {
-		first, _ := strconv.Atoi(m[1])
-		n := 1
-		if m[2] != "" {
-			n, _ = strconv.Atoi(m[2])
+// hunk is the head of what differs: how many lines of the old file, and which of the new one (the unified format, git-diff(1)).
+var hunk = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
+
+// spansOf reads a diff without context. Files with names that git quotes are left out.
+func spansOf(diff string) map[string][]span {
+	all := map[string][]span{}
+	file, skip := "", 0
+	number := func(text string) int {
+		if text == "" {
+			return 1
 		}
-		last := first + n - 1
-		if n == 0 {
-			last = first + 1
-		}
-		spans = append(spans, [2]int{first, last})
+		n, _ := strconv.Atoi(text)
+		return n
 	}
-	return spans
+	for line := range strings.SplitSeq(diff, "\n") {
+		m := hunk.FindStringSubmatch(line)
+		switch {
+		case skip > 0: // a line of a hunk
+			if !strings.HasPrefix(line, "\\") { // "\ No newline at end of file"
+				skip--
+			}
+		case m != nil:
+			s := span{number(m[2]), number(m[3])}
+			if skip = number(m[1]) + s.lines; file != "" {
+				all[file] = append(all[file], s)
+			}
+		case strings.HasPrefix(line, "+++ "):
+			name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\t"), "+++ b/")
+			if file = name; !ok { // /dev/null, or quoted
+				file = ""
+			}
+		}
+	}
+	return all
 }
 
 // touched are the functions of a file that have a line of a span. A file that does not parse has none.
-func touched(file, text string, spans [][2]int) (all []Func) {
+func touched(file, text string, spans []span) (all []Func) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
 	if err != nil {
@@ -69,11 +92,14 @@ func touched(file, text string, spans [][2]int) (all []Func) {
 			continue
 		}
 		begin, end := set.Position(f.Pos()).Line, set.Position(f.End()).Line
-		for _, span := range spans {
-			if span[0] <= end && span[1] >= begin {
-				all = append(all, Func{file, methodName(f), begin})
-				break
+		within := func(s span) bool {
+			if s.lines == 0 {
+				return begin <= s.first && s.first < end
 			}
+			return s.first <= end && s.first+s.lines > begin
+		}
+		if slices.ContainsFunc(spans, within) {
+			all = append(all, Func{file, methodName(f), begin})
 		}
 	}
 	return all

@@ -121,7 +121,7 @@ func (run Runner) toolchain(ctx context.Context, s dyno.Subject, to string) (*Su
 		return nil, err
 	}
 	if !dyno.IsGoVersion(strings.TrimPrefix(was.version, "go")) || !dyno.IsGoVersion(strings.TrimPrefix(is.version, "go")) {
-		return nil, mistakef("upgrade compares releases of Go, but %s or %s is none", was.version, is.version)
+		return nil, mistakef("upgrade compares releases of Go, but %s or %s is not a release", was.version, is.version)
 	}
 	v := &Survey{To: []string{is.version}, OfGo: true, Old: Program{Go: was.version}, New: Program{Go: is.version}}
 	src, err := os.ReadFile(filepath.Join(is.root, "src", "internal", "godebugs", "table.go"))

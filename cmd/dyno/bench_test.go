@@ -90,14 +90,14 @@ func (f *fakeBench) run(ctx context.Context, b *gobench.Bencher, e *dyno.Experim
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	open := func(string, string) bool { return true }
+	open := func(string, string) (bool, int) { return true, 0 }
 	if b.Open != nil {
 		open = b.Open(first - 1)
 	}
 	for block := first; block <= 88; block++ {
 		left := 0
 		for _, name := range fakeNames {
-			if open("project/search", name) {
+			if is, _ := open("project/search", name); is {
 				left++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/pattern"
 	"github.com/dynolab/dyno/internal/stats"
 )
 
@@ -112,7 +113,7 @@ func (s *Search) plan(versions ...int) *dyno.Experiment {
 	}
 	if a := &s.Answer; a.Name != "" {
 		only := *e.Bench
-		only.Packages, only.Match, only.Duration = []string{a.Package}, Matching(a.Name), pairTime
+		only.Packages, only.Match, only.Duration = []string{a.Package}, pattern.Of(a.Name), pairTime
 		e.Bench = &only
 	} else if a.Metric != "" {
 		e.Primary = []string{a.Metric}

@@ -3,9 +3,7 @@ package bisect
 import (
 	"maps"
 	"math"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
@@ -158,15 +156,6 @@ func (s *Search) better(t *compare.Table) int {
 		return 0
 	}
 	return t.Rows[i].Better
-}
-
-// Matching is the pattern of go test -bench that one benchmark has.
-func Matching(name string) string {
-	elements := strings.Split("Benchmark"+name, "/")
-	for i, e := range elements {
-		elements[i] = "^" + regexp.QuoteMeta(e) + "$"
-	}
-	return strings.Join(elements, "/")
 }
 
 // negligible is the greatest change that the plan calls the same, as a rule has it.

@@ -117,13 +117,13 @@ func (c *Campaign) Benchmarks(ctx context.Context, run *Run, baseline string, re
 		return dir.TrialDir(n)
 	}
 	enough := false
-	hands.Bencher.Open = func(block int) func(pkg, name string) bool {
+	hands.Bencher.Open = func(block int) func(pkg, name string) (bool, int) {
 		switch {
 		case dir == nil:
-			return func(string, string) bool { return true }
+			return func(string, string) (bool, int) { return true, 0 }
 		case run.Enough != nil:
 			enough = run.Enough(block)
-			return func(string, string) bool { return !enough }
+			return func(string, string) (bool, int) { return !enough, 0 }
 		}
 		return table().Open
 	}

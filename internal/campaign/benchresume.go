@@ -83,7 +83,11 @@ func endBenchmarks(dir *store.Dir, t *compare.Table, enough bool) error {
 	if planned := dir.Run.Plan.Bench.Planned(); planned > 0 && doneBlocks(dir) >= planned {
 		return nil
 	}
-	if !enough && slices.ContainsFunc(t.Benchmarks, func(b *compare.Benchmark) bool { return t.Open(b.Package, b.Name) }) {
+	open := func(b *compare.Benchmark) bool {
+		open, _ := t.Open(b.Package, b.Name)
+		return open
+	}
+	if !enough && slices.ContainsFunc(t.Benchmarks, open) {
 		return dir.SetEnded(dyno.EndedTime)
 	}
 	return dir.SetEnded(dyno.EndedDecided)

@@ -146,9 +146,18 @@ func (t *Table) outcomes(rs []*dyno.Result, column func(*dyno.Result) int) {
 
 // Open reports whether a benchmark needs more blocks, as one that is not known yet does.
 // That changes at looks only: who looks more often finds more.
-func (t *Table) Open(pkg, name string) bool {
+//
+// It lacks as many as settle its sec/op in one setting more, if estimate and deviation stay as they are; 0 if that is too many to say.
+func (t *Table) Open(pkg, name string) (open bool, lacks int) {
+	rule := stats.Rule{Alpha: t.Error, Negligible: cmp.Or(t.Negligible, -1)}
+	for i := range t.Settings {
+		v := t.Settings[i].Versus[pkg+"."+name+" sec/op"] // the zero value lacks nothing
+		if more := v.Comparison.More(rule); more > 0 && (lacks == 0 || more < lacks) {
+			lacks = more
+		}
+	}
 	open, known := t.open[benchKey{pkg, name}]
-	return open || !known
+	return open || !known, lacks
 }
 
 // verdicts counts the comparisons with a verdict, without B/s where sec/op says the same.

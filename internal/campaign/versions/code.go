@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
-	"github.com/dynolab/dyno/internal/bisect"
 	"github.com/dynolab/dyno/internal/lab/gobench"
+	"github.com/dynolab/dyno/internal/pattern"
 	"github.com/dynolab/dyno/internal/subject"
 )
 
@@ -71,7 +71,7 @@ func (c *Code) tryOut(ctx context.Context, t *dyno.Trial, p *subject.TestPackage
 	defer cancel()
 	var out strings.Builder
 	_, err = c.Hands.Once(ctx, path, gobench.Options{
-		Dir: p.Dir, Env: t.Subject.Env, Args: append(slices.Clone(t.Subject.Args), "-test.run=^$", "-test.bench="+bisect.Matching(name), "-test.benchtime=100ms"),
+		Dir: p.Dir, Env: t.Subject.Env, Args: append(slices.Clone(t.Subject.Args), "-test.run=^$", "-test.bench="+pattern.Of(name), "-test.benchtime=100ms"),
 	}, &out)
 	switch {
 	case ctx.Err() != nil:

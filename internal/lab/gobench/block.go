@@ -28,6 +28,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 		if len(open) == 0 || w.late(block) {
 			break
 		}
+		open = w.favoured(open)
 		start := time.Now()
 		rng := w.e.Rand(uint64(block))
 		w.step(Step{Phase: "link", Block: block, Benchmarks: len(open)})
@@ -36,6 +37,7 @@ func (w *Run) blocks(ctx context.Context, sink func(*dyno.Result) error) error {
 			return err
 		}
 		b := &blockRun{Run: w, rng: rng, block: block, open: open, all: len(open), paths: paths, linked: time.Since(start), found: map[*pairing][]dyno.Benchmark{}}
+		w.linked = b.linked
 		b.divide()
 		if err = b.run(ctx); err != nil {
 			return err

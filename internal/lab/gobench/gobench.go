@@ -40,9 +40,9 @@ type Bencher struct {
 	Lost  func() error      // says which of them has ended by itself, and its last lines; nil if none has
 	CPUs  func(n int) []int // guard.PinnedCPUs; nil means that no process is pinned
 
-	// Open tells after each block which benchmarks need more; nil means all. It is not asked where
-	// the experiment has a number of blocks.
-	Open func(block int) func(pkg, name string) bool
+	// Open tells after each block which benchmarks need more, and how many it may take to say how they differ, 0 if that is too far
+	// away; nil means that all need more. It is not asked where the experiment has a number of blocks.
+	Open func(block int) func(pkg, name string) (open bool, lacks int)
 	// Least is the fewest blocks that can tell a change. A run divides its time by them, and without
 	// Bench.Duration and a number of blocks has them however long they take.
 	Least int
@@ -113,6 +113,7 @@ type Run struct {
 	ratios   []float64           // of benchmarks that took turns: what a pair took the first time, of what its survey says; at most 1
 	longest  float64             // seconds of a sample, at most; 0 if there is time for longestSec
 	whole    bool                // all benchmarks are in every block
+	linked   time.Duration       // what the links of the last block took
 	credit   time.Duration       // that what takes long has left of its part of the time
 }
 
@@ -150,6 +151,7 @@ type pairing struct {
 	stale     bool   // its pace does not know what its last turns told
 	family    string // the benchmark around it, if all that are parts of it are measured in one run; else ""
 	pace      pace
+	lacks     int  // blocks, as Bencher.Open says
 	over      bool // it failed, or needs no more blocks
 }
 

@@ -199,8 +199,8 @@ func TestBencherFailures(t *testing.T) {
 	e := benchAB()
 	e.Bench.Blocks = 0
 	rs, err := runBench(t, f, e, func(b *Bencher) {
-		b.Open = func(block int) func(pkg, name string) bool {
-			return func(pkg, name string) bool { asked = append(asked, name); return block < 4 }
+		b.Open = func(block int) func(pkg, name string) (bool, int) {
+			return func(pkg, name string) (bool, int) { asked = append(asked, name); return block < 4, 0 }
 		}
 	})
 	if err != nil {

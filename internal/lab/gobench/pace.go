@@ -1,9 +1,7 @@
 package gobench
 
 import (
-	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,36 +185,6 @@ func forSetUp(in []*benchmark) (n float64) {
 		n = max(n, once)
 	}
 	return n
-}
-
-// patternOf is the value of -test.bench that means one benchmark, by its printed name. Package testing matches
-// the elements of a name one by one.
-func patternOf(printed string) string {
-	elems := strings.Split("Benchmark"+printed, "/")
-	for i, e := range elems {
-		elems[i] = "^" + regexp.QuoteMeta(e) + "$"
-	}
-	return strings.Join(elems, "/")
-}
-
-// patternWithin means some parts of a benchmark, by their elements after its name.
-func patternWithin(outer string, elems []string) string {
-	var quoted []string
-	for _, e := range elems {
-		quoted = append(quoted, regexp.QuoteMeta(e))
-	}
-	return patternOf(outer) + "/^(" + strings.Join(quoted, "|") + ")$"
-}
-
-// skipPattern is the value of -test.skip that leaves out benchmarks. Shorter names come first:
-// package testing stops at the first pattern that matches the elements there are.
-func skipPattern(printed []string) string {
-	printed = slices.Clone(printed)
-	slices.SortStableFunc(printed, func(a, b string) int { return cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")) })
-	for i, name := range printed {
-		printed[i] = patternOf(name)
-	}
-	return strings.Join(printed, "|")
 }
 
 // starred returns the name with "*" in place of the elements of a dyno.BenchFactor's level.

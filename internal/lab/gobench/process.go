@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynolab/dyno/internal/pattern"
 	"github.com/dynolab/dyno/internal/subject"
 	"github.com/dynolab/dyno/internal/subject/driver"
 	"github.com/dynolab/dyno/internal/subject/guard"
@@ -174,14 +175,14 @@ var fifos atomic.Int64
 // Begin runs a benchmark, by its printed name, as go test does with -benchtime and -count, and returns after so many results, or at its end.
 // With parts it runs those within it whose next element is one of them. The process must wait for it.
 func (p *Process) Begin(ctx context.Context, printed string, parts []string, benchtime string, count, results int) (Batch, error) {
-	pattern := patternOf(printed)
+	only := pattern.Of(printed)
 	if parts != nil {
-		pattern = patternWithin(printed, parts)
+		only = pattern.Within(printed, parts)
 		printed += "/"
 	}
 	p.printed.Store(&printed)
 	p.begins.Store(true)
-	return p.turn(ctx, int64(results), fmt.Sprintf("%s %d %s\n", benchtime, count, pattern))
+	return p.turn(ctx, int64(results), fmt.Sprintf("%s %d %s\n", benchtime, count, only))
 }
 
 // Turn lets the benchmark print n more results, stops it, and returns what it printed: fewer at its end. If the process has ended, the

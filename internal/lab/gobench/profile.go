@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/pattern"
 	"github.com/dynolab/dyno/internal/subject"
 )
 
@@ -130,7 +131,7 @@ func (w *Run) takeProfiles(ctx context.Context, trial int, s *side, l *benchmark
 		{"-test.cpuprofile=" + filepath.Join(dir, "cpu.pb.gz")},
 		{"-test.memprofile=" + filepath.Join(dir, "allocs.pb.gz"), fmt.Sprintf("-test.memprofilerate=%d", profileRate)},
 	} {
-		args := append([]string{"-test.bench=" + patternOf(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
+		args := append([]string{"-test.bench=" + pattern.Of(l.Printed), fmt.Sprintf("-test.benchtime=%dx", n)}, profile...)
 		if _, err := w.Once(ctx, path, w.options(s, l.p, args...), io.Discard); err != nil {
 			return fmt.Errorf("profile %s: %w", l.Printed, err)
 		}

@@ -85,7 +85,8 @@ func (w *Run) close(block int) {
 		return
 	}
 	needed := w.Open(block)
-	for _, p := range w.pairings {
-		p.over = p.over || !needed(p.pkg, p.name)
+	for _, p := range w.open() {
+		open, lacks := needed(p.pkg, p.name)
+		p.over, p.lacks = !open, lacks
 	}
 }

@@ -24,8 +24,8 @@ func TestResume(t *testing.T) {
 			b := f.bencher()
 			b.Before = before
 			b.Sum = func(context.Context, []*subject.TestPackage) (string, error) { return sum, nil }
-			b.Open = func(block int) func(pkg, name string) bool {
-				return func(_, name string) bool { return name != "Known" || block < 2 }
+			b.Open = func(block int) func(pkg, name string) (bool, int) {
+				return func(_, name string) (bool, int) { return name != "Known" || block < 2, 0 }
 			}
 			_, err = b.Run(t.Context(), e, func(r *dyno.Result) error {
 				if len(all) == most {
@@ -68,5 +68,44 @@ func TestResume(t *testing.T) {
 		if _, err := run(e, rs, 100, "s"); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s before: %v, want %s", c.subject, err, c.want)
 		}
+	}
+}
+
+// Once all benchmarks have the blocks that can tell a change, the time goes to those that lack few, as long as they are open and can get them.
+func TestNearFirst(t *testing.T) {
+	f := &fakeBinaries{benches: []fakeBench{{name: "Wide", sec: 1e-6}, {name: "Near", sec: 1e-6}, {name: "Far", sec: 1e-6}}}
+	e := benchAB()
+	e.Bench.Blocks, e.Bench.Duration = 0, dyno.Duration(2*time.Minute)
+	rs, err := runBench(t, f, e, func(b *Bencher) {
+		b.Least = 3
+		b.Open = func(block int) func(pkg, name string) (bool, int) {
+			lacks := map[string]int{"Near": 7 - block, "Far": 100000}
+			return func(_, name string) (bool, int) { return name != "Near" || block < 7, lacks[name] }
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rs {
+		var names []string
+		for _, b := range r.Benchmarks {
+			names = append(names, b.Name)
+		}
+		slices.Sort(names)
+		want := "Far Near Wide"
+		switch {
+		case r.Trial.For != "":
+			continue
+		case r.Trial.Block > 7:
+			want = "Far Wide"
+		case r.Trial.Block > 3:
+			want = "Near"
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("block %d has %s, want %s", r.Trial.Block, got, want)
+		}
+	}
+	if last := rs[len(rs)-1].Trial.Block; last < 9 {
+		t.Errorf("it ended after block %d", last)
 	}
 }

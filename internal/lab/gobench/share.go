@@ -74,6 +74,29 @@ func (b *blockRun) divide() {
 	b.open = slices.DeleteFunc(slices.Clone(b.open), func(p *pairing) bool { return !slices.Contains(light, p) })
 }
 
+// favoured are the benchmarks that the next block is for, of those that are open. Once all have had the blocks that can tell a change, the time
+// goes to those that lack the fewest, as many as can get them before it is up: they look changed, or the same. So a change is found in
+// fewer minutes, and the error of a comparison is as before: its looks are after so many blocks of its own.
+func (w *Run) favoured(open []*pairing) []*pairing {
+	early := func(p *pairing) bool { return p.blocks < w.Least }
+	near := slices.DeleteFunc(slices.Clone(open), func(p *pairing) bool { return early(p) || p.lacks == 0 })
+	slices.SortStableFunc(near, func(p, q *pairing) int { return cmp.Compare(p.lacks, q.lacks) })
+	left := time.Until(w.end)
+	var chosen []*pairing
+	var each time.Duration
+	for _, p := range near {
+		each += p.pace.launch
+		if time.Duration(p.lacks)*(w.linked+max(each, time.Duration(worthLinking*float64(w.linked)))) > left {
+			break
+		}
+		chosen = append(chosen, p)
+	}
+	if len(chosen) == 0 {
+		return open
+	}
+	return slices.DeleteFunc(open, func(p *pairing) bool { return !early(p) && !slices.Contains(chosen, p) })
+}
+
 // everyone reports whether all benchmarks are in this block, however long that takes: if then all get the blocks that can tell a change, or
 // else, in a part of the time, a few.
 func (b *blockRun) everyone(left time.Duration) bool {

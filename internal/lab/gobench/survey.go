@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/pattern"
 	"github.com/dynolab/dyno/internal/subject"
 )
 
@@ -148,7 +149,7 @@ func (t *teller) discover(ctx context.Context) error {
 	for deaths := 1; ; deaths++ {
 		args := []string{"-test.v", "-test.bench=" + t.w.e.Bench.Match, "-test.benchtime=1x"}
 		if len(skip) > 0 {
-			args = append(args, "-test.skip="+skipPattern(skip))
+			args = append(args, "-test.skip="+pattern.Skip(skip))
 		}
 		out, err := t.once(ctx, args...)
 		if err != nil {

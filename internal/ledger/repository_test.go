@@ -57,55 +57,67 @@ func repositoryOf(t testing.TB, args ...string) string {
 	return dir
 }
 
+// script writes a program of the shell.
+func script(t testing.TB, path, text string) {
+	t.Helper()
+	write(t, path, "#!/bin/sh\n"+text)
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // pointTo moves the ledger's ref to a commit of a tree, given as git ls-tree prints it.
 func pointTo(t testing.TB, dir, tree string) {
 	t.Helper()
 	git(t, dir, "", "update-ref", DefaultRef, git(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x", git(t, dir, tree, "mktree")))
 }
 
+// shapes are repositories of many kinds, made as they are asked for.
+var shapes = map[string]func(t *testing.T) (dir string){
+	"plain":  func(t *testing.T) string { return repositoryOf(t) },
+	"sha256": func(t *testing.T) string { return repositoryOf(t, "--object-format=sha256") },
+	"packed": func(t *testing.T) string { // hashes of refs in one file
+		dir := repositoryOf(t)
+		git(t, dir, "", "pack-refs", "--all")
+		return dir
+	},
+	"bare": func(t *testing.T) string {
+		dir := filepath.Join(t.TempDir(), "bare")
+		git(t, repositoryOf(t), "", "clone", "-q", "--bare", ".", dir)
+		return dir
+	},
+	"worktree": func(t *testing.T) string {
+		dir := filepath.Join(t.TempDir(), "tree")
+		git(t, repositoryOf(t), "", "worktree", "add", "-q", dir)
+		return dir
+	},
+	"folder": func(t *testing.T) string {
+		dir := filepath.Join(repositoryOf(t), "a", "b")
+		write(t, filepath.Join(dir, "file"), "x")
+		return dir
+	},
+	"hook": func(t *testing.T) string { // git sets these for hooks
+		dir, other := repositoryOf(t), repositoryOf(t)
+		t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
+		t.Setenv("GIT_WORK_TREE", other)
+		t.Setenv("GIT_INDEX_FILE", filepath.Join(other, "index"))
+		t.Setenv("GIT_AUTHOR_DATE", "nonsense")
+		return dir
+	},
+	"configured": func(t *testing.T) string {
+		dir := repositoryOf(t)
+		for _, kv := range []string{"user.useConfigOnly=true", "commit.gpgSign=true", "core.autocrlf=true", "i18n.commitEncoding=utf-16"} {
+			k, v, _ := strings.Cut(kv, "=")
+			git(t, dir, "", "config", k, v)
+		}
+		return dir
+	},
+}
+
 // A repository of any shape gets the lines, and nothing else of it changes. No hook runs.
 func TestRepositories(t *testing.T) {
 	hook := filepath.Join(t.TempDir(), "ran")
-	for name, make := range map[string]func(t *testing.T) (dir string){
-		"plain":  func(t *testing.T) string { return repositoryOf(t) },
-		"sha256": func(t *testing.T) string { return repositoryOf(t, "--object-format=sha256") },
-		"packed": func(t *testing.T) string { // hashes of refs in one file
-			dir := repositoryOf(t)
-			git(t, dir, "", "pack-refs", "--all")
-			return dir
-		},
-		"bare": func(t *testing.T) string {
-			dir := filepath.Join(t.TempDir(), "bare")
-			git(t, repositoryOf(t), "", "clone", "-q", "--bare", ".", dir)
-			return dir
-		},
-		"worktree": func(t *testing.T) string {
-			dir := filepath.Join(t.TempDir(), "tree")
-			git(t, repositoryOf(t), "", "worktree", "add", "-q", dir)
-			return dir
-		},
-		"folder": func(t *testing.T) string {
-			dir := filepath.Join(repositoryOf(t), "a", "b")
-			write(t, filepath.Join(dir, "file"), "x")
-			return dir
-		},
-		"hook": func(t *testing.T) string { // git sets these for hooks
-			dir, other := repositoryOf(t), repositoryOf(t)
-			t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
-			t.Setenv("GIT_WORK_TREE", other)
-			t.Setenv("GIT_INDEX_FILE", filepath.Join(other, "index"))
-			t.Setenv("GIT_AUTHOR_DATE", "nonsense")
-			return dir
-		},
-		"configured": func(t *testing.T) string {
-			dir := repositoryOf(t)
-			for _, kv := range []string{"user.useConfigOnly=true", "commit.gpgSign=true", "core.autocrlf=true", "i18n.commitEncoding=utf-16"} {
-				k, v, _ := strings.Cut(kv, "=")
-				git(t, dir, "", "config", k, v)
-			}
-			return dir
-		},
-	} {
+	for name, make := range shapes {
 		t.Run(name, func(t *testing.T) {
 			dir := make(t)
 			l := open(t, "", dir)
@@ -130,10 +142,7 @@ func TestRepositories(t *testing.T) {
 				if !filepath.IsAbs(path) {
 					path = filepath.Join(dir, path)
 				}
-				write(t, path, "#!/bin/sh\ntouch "+hook+"\nexit 1\n")
-				if err := os.Chmod(path, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				script(t, path, "touch "+hook+"\nexit 1\n")
 			}
 			before := state()
 			add(t, l, line(1, "one"), line(50_000, "two"))
@@ -145,7 +154,7 @@ func TestRepositories(t *testing.T) {
 			if _, err := os.Stat(hook); err == nil {
 				t.Error("a hook ran")
 			}
-			if top := dir; !strings.HasSuffix(l.String(), strings.TrimSuffix(top, "/a/b")) || !strings.HasPrefix(l.String(), "refs/dyno/track of /") {
+			if !strings.HasSuffix(l.String(), strings.TrimSuffix(dir, "/a/b")) || !strings.HasPrefix(l.String(), "refs/dyno/track of /") {
 				t.Errorf("its name is %s", l)
 			}
 		})
@@ -236,15 +245,11 @@ func TestKilled(t *testing.T) {
 	}
 	bin := t.TempDir()
 	count := filepath.Join(bin, "count")
-	write(t, filepath.Join(bin, "git"), fmt.Sprintf(`#!/bin/sh
-n=$(($(cat %[1]s) - 1))
+	script(t, filepath.Join(bin, "git"), fmt.Sprintf(`n=$(($(cat %[1]s) - 1))
 echo $n >%[1]s
 [ $n -ge 0 ] || kill -9 $$
 exec %[2]s "$@"
 `, count, real))
-	if err := os.Chmod(filepath.Join(bin, "git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	dir := repositoryOf(t)
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))

@@ -41,6 +41,7 @@ func TestSync(t *testing.T) {
 			dir := repositoryOf(t, args...)
 			remote := remoteOf(t, dir)
 			other := clone(t, remote)
+			script(t, filepath.Join(dir, ".git/hooks/pre-push"), "exit 1\n") // as of a linter
 			a, b := open(t, "", dir), open(t, "", other)
 			exchange(t, a, SyncResult{}) // none has any
 			add(t, a, line(1, "one"), line(2, "two"))
@@ -188,11 +189,7 @@ func TestSyncErrors(t *testing.T) {
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))
 	tries := filepath.Join(t.TempDir(), "tries")
-	hook := filepath.Join(remote, "hooks/pre-receive")
-	write(t, hook, fmt.Sprintf("#!/bin/sh\necho >>%s\necho the refs of others are closed >&2\nexit 1\n", tries))
-	if err := os.Chmod(hook, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	script(t, filepath.Join(remote, "hooks/pre-receive"), fmt.Sprintf("echo >>%s\necho the refs of others are closed >&2\nexit 1\n", tries))
 	if _, err := l.Sync(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "sync refs/dyno/track of "+dir+" with origin: ") || !strings.Contains(err.Error(), "the refs of others are closed") {
 		t.Error(err)
 	}

@@ -85,6 +85,8 @@ var layers = map[string][]string{
 	"lab/rests":           {".", "probe"},
 	"turns":               {},
 	"lab/gobench":         {".", "needs", "pattern", "subject", "subject/driver", "subject/guard", "subject/lastlines"},
+	"lab/gobench":         {".", "needs", "subject", "subject/driver", "subject/guard", "subject/lastlines"},
+	"ledger":              {"safe"},
 	"lab/otlp":            {".", "hist", "lab", "load", "probe"},
 	"lab/watched":         {".", "lab", "probe/kernel", "probe/published", "subject/guard"},
 	"analysis/advice":     {".", "analysis/compare", "analysis/leak", "stats"},

@@ -69,6 +69,7 @@ var layers = map[string][]string{
 	"probe/needed":        {".", "probe", "probe/kernel"},
 	"probe/profiles":      {".", "probe", "probe/goruntime"},
 	"probe/published":     {".", "gctrace", "probe", "probe/kernel"},
+	"ledger":              {"safe"},
 	"pattern":             {},
 	"safe":                {"."},
 	"store":               {".", "hist", "plan", "plan/check", "safe"},
@@ -85,8 +86,6 @@ var layers = map[string][]string{
 	"lab/rests":           {".", "probe"},
 	"turns":               {},
 	"lab/gobench":         {".", "needs", "pattern", "subject", "subject/driver", "subject/guard", "subject/lastlines"},
-	"lab/gobench":         {".", "needs", "subject", "subject/driver", "subject/guard", "subject/lastlines"},
-	"ledger":              {"safe"},
 	"lab/otlp":            {".", "hist", "lab", "load", "probe"},
 	"lab/watched":         {".", "lab", "probe/kernel", "probe/published", "subject/guard"},
 	"analysis/advice":     {".", "analysis/compare", "analysis/leak", "stats"},
@@ -112,6 +111,7 @@ var layers = map[string][]string{
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/bisected":     {".", "analysis/compare", "analysis/profiles", "answer", "bisect", "report/chart", "report/layout", "report/screen", "report/words", "stats"},
+	"report/tracked":      {".", "answer", "report/chart", "report/html", "report/layout", "report/screen", "report/words", "track"},
 	"report/upgraded":     {".", "analysis/compare", "answer", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},
@@ -133,6 +133,7 @@ var layers = map[string][]string{
 	"report/prediction":   {".", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/plot", "report/screen", "report/words"},
 	"report/profile":      {"analysis/profiles", "report/layout", "stats"},
 	"bisect":              {".", "analysis/compare", "pattern", "stats"},
+	"track":               {"stats"},
 	"tune":                {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"upgrade":             {".", "analysis/compare", "stats"},
 	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
@@ -147,8 +148,9 @@ var layers = map[string][]string{
 	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "campaign/versions", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
+	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "ledger", "plan", "plan/flags", "report/bisected", "report/layout", "report/tracked", "store", "subject", "subject/guard", "track"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.
@@ -257,7 +259,7 @@ var larger = map[string]struct {
 }{
 	".":        {23, 3500, "the vocabulary of plans and results, which all others share"},
 	"campaign": {21, 3000, "the glue of each question, a file for each"},
-	"cmd/dyno": {31, 4000, "one file for each subcommand"},
+	"cmd/dyno": {33, 4400, "one file for each subcommand"},
 	"lab":      {20, 3200, "a trial from launch to result, alone and beside others"},
 }
 

@@ -108,11 +108,18 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newTrack(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range []*cobra.Command{newCompare(), newReport(), newPredict(), newProfile(), newGC(), newSlow()} {
 		root.AddCommand(interrupt.AtOnce(cmd))
 	}
-	for _, cmd := range root.Commands() {
+	dress(root)
+	help.Set(root)
+	return root
+}
+
+// dress makes what is wrong with arguments a mistake, and takes flags from the environment, in all commands below one.
+func dress(above *cobra.Command) {
+	for _, cmd := range above.Commands() {
 		if cmd.Args != nil {
 			check := cmd.Args
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -123,9 +130,8 @@ func newRoot() *cobra.Command {
 			}
 		}
 		fromEnvironment(cmd)
+		dress(cmd)
 	}
-	help.Set(root)
-	return root
 }
 
 func newVersion() *cobra.Command {

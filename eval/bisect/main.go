@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) error {
 	for i := range o.runs {
 		h := newHistory(o, r)
 		repo := filepath.Join(dir, fmt.Sprintf("repo%d", i))
-		titles, err := h.make(repo)
+		titles, err := h.Make(repo)
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (a *answer) measured() (n int) {
 	return n
 }
 
-func ask(ctx context.Context, dyno, repo, out string, h *history) (*answer, error) {
+func ask(ctx context.Context, dyno, repo, out string, h *planted) (*answer, error) {
 	args := append([]string{"bisect"}, h.target...)
 	cmd := exec.CommandContext(ctx, dyno, append(args, "--good", "good", "--metric", h.metric, "--out", out)...)
 	cmd.Dir = repo

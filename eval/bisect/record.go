@@ -20,7 +20,7 @@ import (
 func record(ctx context.Context, dyno, dir string, o options) error {
 	repo, out := filepath.Join(dir, "repo"), filepath.Join(dir, "out")
 	h := newHistory(options{commits: 2, kind: "none"}, rand.New(rand.NewPCG(o.seed, 0)))
-	if _, err := h.make(repo); err != nil {
+	if _, err := h.Make(repo); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, dyno, "run", "./cmd/server", "--vary", "AA=1,2,3,4", "--repeat", strconv.Itoa(o.blocks), "--relink", "--out", out)

@@ -98,16 +98,7 @@ func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exp
 
 // build makes a version, and says which program it is.
 func (b *Bisection) build(ctx context.Context, v int) (string, error) {
-	e := *b.Plan
-	e.Settings = []dyno.Setting{{b.Versions[v]}}
-	t, err := e.Written(e.Settings[0])
-	if err != nil {
-		return "", err
-	}
-	if err := b.prepare(ctx, b.hands, &e); err != nil || b.hands.Sum == nil {
-		return "", err
-	}
-	return b.hands.Sum(ctx, t.Subject)
+	return b.Program(ctx, b.Plan, dyno.Setting{b.Versions[v]})
 }
 
 // Print says what would be measured.

@@ -103,3 +103,17 @@ func (c *Campaign) prepare(ctx context.Context, hands *lab.Lab, e *dyno.Experime
 	}
 	return nil
 }
+
+// Program builds a setting of a plan, and returns the sum of its executable, "" if that is not known. Call Open before.
+func (c *Campaign) Program(ctx context.Context, plan *dyno.Experiment, s dyno.Setting) (sum string, err error) {
+	e := *plan
+	e.Settings = []dyno.Setting{s}
+	t, mistake := e.Written(s)
+	if mistake != nil {
+		return "", mistake
+	}
+	if err := c.prepare(ctx, c.hands, &e); err != nil || c.hands.Sum == nil {
+		return "", err
+	}
+	return c.hands.Sum(ctx, t.Subject)
+}

@@ -68,7 +68,7 @@ func NewUpgrade(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Exper
 	if err := u.survey(ctx, e, o.To); err != nil {
 		return nil, err
 	}
-	u.Build = u.build
+	u.Build = func(ctx context.Context, s dyno.Setting) (string, error) { return c.Program(ctx, u.Plan, s) }
 	u.Tell = func(format string, args ...any) { fmt.Fprintf(c.Stderr, format+"\n", args...) }
 	return u, nil
 }
@@ -138,20 +138,6 @@ func candidates(v *toolchain.Survey) (all []upgrade.Candidate) {
 		}
 	}
 	return all
-}
-
-// build makes a setting, and says which program it is.
-func (u *Upgrade) build(ctx context.Context, s dyno.Setting) (string, error) {
-	e := *u.Plan
-	e.Settings = []dyno.Setting{s}
-	t, err := e.Written(s)
-	if err != nil {
-		return "", err
-	}
-	if err := u.prepare(ctx, u.hands, &e); err != nil || u.hands.Sum == nil {
-		return "", err
-	}
-	return u.hands.Sum(ctx, t.Subject)
 }
 
 // Print says what would be measured.

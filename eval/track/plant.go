@@ -1,0 +1,211 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno/eval/internal/history"
+)
+
+// A change is planted at a commit.
+type change struct {
+	name string
+	at   int
+	to   int // last commit of a creep; else at
+	log  float64
+	mem  bool
+}
+
+// An alarm is a change that dyno calls shown.
+type alarm struct {
+	Metric, Shape, From, To string
+	Ratio                   float64
+	by                      int // commit at which it was told
+}
+
+// plant divides the history among six changes.
+func (s *study) plant() {
+	n := s.commits
+	s.Work, s.Keeps = make([]int, n), make([]int, n)
+	for i := range n {
+		s.Work[i] = history.Turns
+	}
+	if s.none {
+		return
+	}
+	sizes := []change{{name: "3 %", log: math.Log(1.03)}, {name: "5 %", log: math.Log(1.05)}, {name: "8 %", log: math.Log(1.08)}, {name: "better, 5 %", log: -math.Log(1.05)},
+		{name: "creep of 20 times 0.5 %", log: 20 * math.Log(1.005)}, {name: "1 MiB more", mem: true}}
+	s.rng.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	each := (n - 10) / len(sizes)
+	work, keeps := float64(history.Turns), 0
+	levels := make([]float64, n)
+	for k, c := range sizes {
+		c.at = 10 + k*each + s.rng.IntN(each/3)
+		c.to = c.at
+		if strings.HasPrefix(c.name, "creep") {
+			c.to = c.at + 19
+		}
+		for i := c.at; i < n; i++ {
+			levels[i] += c.log * float64(min(i-c.at+1, c.to-c.at+1)) / float64(c.to-c.at+1)
+			if c.mem {
+				s.Keeps[i] = keeps + 1<<20
+			}
+		}
+		s.planted = append(s.planted, c)
+	}
+	for i := range n {
+		s.Work[i] = int(math.Round(work * math.Exp(levels[i])))
+	}
+}
+
+// hashing is the part of a request's time that is hashing.
+const hashing = 0.95
+
+// level is the logarithm of a metric of a commit, against the anchor.
+func (s *study) level(metric string, i int) float64 {
+	switch metric {
+	case "cpu-sec/req", "p50-sec", "p99-sec":
+		return math.Log1p(hashing * (float64(s.Work[i])/float64(s.Work[0]) - 1))
+	case "rss-peak-B":
+		return math.Log1p(float64(s.Keeps[i]) / max(s.base[metric], 4<<20))
+	}
+	return 0
+}
+
+// truth is the logarithm of the ratio that an alarm is about.
+func (s *study) truth(a *alarm) float64 {
+	return s.level(a.Metric, s.index(a.To)) - s.level(a.Metric, s.index(a.From))
+}
+
+// A point is a line of dyno's about a commit.
+type point struct {
+	Kind   string            `json:"kind"`
+	At     time.Time         `json:"at"`
+	Name   string            `json:"name"`
+	Commit string            `json:"commit"`
+	Anchor string            `json:"anchor"`
+	Before string            `json:"before"`
+	Same   bool              `json:"same,omitempty"`
+	Blocks int               `json:"blocks"`
+	Host   string            `json:"host"`
+	Logs   map[string]ratios `json:"logs,omitempty"`
+}
+
+type ratios struct {
+	Anchor []float64 `json:"anchor"`
+	Before []float64 `json:"before"`
+}
+
+// draw writes the line of a commit that is not really measured: the true level, and the deviations of the blocks of a commit that was.
+func (s *study) draw(i int) error {
+	from := s.points[s.rng.IntN(len(s.points))]
+	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}
+	if last, err := lastPoint(filepath.Join(s.dir, "lines")); err == nil {
+		p.Anchor = last.Anchor
+	}
+	anchor := s.index(p.Anchor)
+	for metric, r := range from.Logs {
+		p.Logs[metric] = ratios{s.drawn(r.Anchor, s.level(metric, i)-s.level(metric, anchor)), s.drawn(r.Before, s.level(metric, i)-s.level(metric, i-1))}
+	}
+	s.raw[i] = s.base["cpu-sec/req"] * math.Exp(s.level("cpu-sec/req", i)) * s.weather()
+	line, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, "lines", p.At.Format("2006-01")+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// drawn are deviations from a median, drawn with replacement, about a level.
+func (s *study) drawn(logs []float64, level float64) (out []float64) {
+	m := median(logs)
+	for range logs {
+		out = append(out, level+logs[s.rng.IntN(len(logs))]-m)
+	}
+	return out
+}
+
+// weather is how a plain figure of another day differs: as the real ones do among commits of one level.
+func (s *study) weather() float64 {
+	var rest []float64
+	for i, x := range s.raw {
+		if x > 0 && slices.ContainsFunc(s.points, func(p point) bool { return p.Commit == s.ids[i] }) {
+			rest = append(rest, math.Log(x/s.base["cpu-sec/req"])-s.level("cpu-sec/req", i))
+		}
+	}
+	return math.Exp(rest[s.rng.IntN(len(rest))])
+}
+
+func median(xs []float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	if len(xs) == 0 {
+		return math.NaN()
+	}
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+// lastPoint is the newest point of the lines in a directory.
+func lastPoint(dir string) (last point, err error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		return last, fmt.Errorf("no lines in %s: %w", dir, err)
+	}
+	slices.Sort(files)
+	data, err := os.ReadFile(files[len(files)-1])
+	if err != nil {
+		return last, err
+	}
+	for line := range strings.Lines(string(data)) {
+		var p point
+		if json.Unmarshal([]byte(line), &p) == nil && p.Kind == "point" && !p.At.Before(last.At) {
+			last = p
+		}
+	}
+	return last, nil
+}
+
+// rawValues are the medians over blocks of a commit's values.
+func rawValues(file, rev string) (map[string]float64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all := map[string][]float64{}
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 64<<20)
+	for in.Scan() {
+		var r struct {
+			Setting string
+			For     string
+			Values  map[string]float64
+		}
+		if json.Unmarshal(in.Bytes(), &r) == nil && r.Setting == "rev="+rev && r.For == "" {
+			for metric, x := range r.Values {
+				all[metric] = append(all[metric], x)
+			}
+		}
+	}
+	values := map[string]float64{}
+	for metric, xs := range all {
+		values[metric] = median(xs)
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("%s has no values of %s", file, rev)
+	}
+	return values, in.Err()
+}

@@ -1,0 +1,188 @@
+package tracking
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/bisect"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/report/bisected"
+	"github.com/dynolab/dyno/internal/report/tracked"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/track"
+)
+
+// A looking compares the commits on either side of a possible change on fresh blocks, in one metric or several. It implements campaign.Question.
+type looking struct {
+	pointing
+	at       []track.Candidate // of one metric each; the first says where
+	verdicts []track.Verdict
+}
+
+// Subjects implements campaign.Question.
+func (l *looking) Subjects() *dyno.Experiment { return l.of(l.names...) }
+
+// Ask implements campaign.Question.
+func (l *looking) Ask(ctx context.Context, measure campaign.Measure) error {
+	all := l.plan.Resolved()
+	_, results, err := measure(ctx, "look", l.Subjects(), func(_ *compare.Table, rs []*dyno.Result) bool {
+		l.judge(rs, &all)
+		return !slices.ContainsFunc(l.verdicts, func(v track.Verdict) bool { return !v.Done })
+	})
+	l.judge(results, &all)
+	return err
+}
+
+func (l *looking) judge(rs []*dyno.Result, all *dyno.Experiment) {
+	l.results, l.verdicts = rs, nil
+	from, to := l.values(l.names[0]), l.values(l.names[1])
+	for _, c := range l.at {
+		l.verdicts = append(l.verdicts, track.Judge(logs(to[c.Metric], from[c.Metric]), float64(*all.Negligible)))
+	}
+}
+
+func (l *looking) said() campaign.Answer {
+	var shown, not []string
+	for i, v := range l.verdicts {
+		if v.Shown {
+			shown = append(shown, l.at[i].Metric)
+		} else {
+			not = append(not, l.at[i].Metric)
+		}
+	}
+	text := fmt.Sprintf("From %s to %s: ", short(l.names[0]), short(l.names[1]))
+	if len(shown) > 0 {
+		text += strings.Join(shown, " and ") + " changed. "
+	}
+	if len(not) > 0 {
+		text += strings.Join(not, " and ") + " not shown to differ."
+	}
+	return &tracked.Point{Dyno: l.dyno, Sentence: strings.TrimSpace(text)}
+}
+
+// Checking says how possible changes are looked at.
+type Checking struct {
+	Rev    string
+	Most   int           // looks
+	Within time.Duration // of a look
+	NoName bool          // do not search for the commit
+}
+
+// Check looks at possible changes on fresh blocks, one after the other, keeps what came, and adds those that are shown to Shown. waiting is how
+// many are left, because of Most or because no more error may be spent.
+func (t *Tracking) Check(ctx context.Context, o Checking) (waiting int, err error) {
+	for looks := 0; ; looks++ {
+		lines, err := t.Lines(ctx, o.Rev)
+		if err != nil {
+			return 0, err
+		}
+		var all []track.Candidate
+		for _, line := range lines {
+			all = append(all, line.Candidates(t.Log.Alarms)...)
+		}
+		if len(all) == 0 || looks == o.Most || t.Log.Left() == 0 {
+			return len(all), nil
+		}
+		if err := t.look(ctx, track.Together(all, t.Log.Left()), o); err != nil {
+			return len(all), err
+		}
+	}
+}
+
+// look looks at one place, in one metric or several, and keeps what came.
+func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) error {
+	from, to := at[0].From, at[0].To
+	var metrics []string
+	for _, c := range at {
+		metrics = append(metrics, c.Metric)
+	}
+	t.New().Note("%s may have changed from %s to %s: both on fresh blocks", strings.Join(metrics, ", "), short(from.ID), short(to.ID))
+	l := &looking{pointing: pointing{plan: t.onePlan(o.Within), names: []string{from.ID, to.ID}}, at: at}
+	l.plan.Primary = metrics
+	dir, err := t.ask(ctx, l, "")
+	if err != nil {
+		return err
+	}
+	var lines []json.RawMessage
+	var found *track.Alarm // what the search found
+	for i, c := range at {
+		a := alarmOf(c, l.verdicts[i])
+		a.At, a.Name, a.From, a.To, a.Run = now(), t.Log.Start.Name, from.ID, to.ID, dir
+		switch {
+		case !a.Shown || c.Shape != track.Step:
+		case found != nil:
+			a.Commit, a.Title, a.Function = found.Commit, found.Title, found.Function
+		default:
+			if to.Index == from.Index+1 { // no other commit is between
+				a.Commit, a.Title = to.ID, to.Title
+			}
+			if !o.NoName {
+				if err := t.name(ctx, &a); err != nil {
+					return err
+				}
+			}
+			found = &a
+		}
+		line, err := a.Line()
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line)
+		if a.Shown {
+			t.Shown = append(t.Shown, a)
+		}
+	}
+	if err := t.Ledger.Add(ctx, lines); err != nil {
+		return err
+	}
+	return t.read(ctx, t.Log.Start.Name)
+}
+
+// alarmOf is what fresh blocks say of a candidate.
+func alarmOf(c track.Candidate, v track.Verdict) track.Alarm {
+	a := track.Alarm{Metric: c.Metric, Shape: c.Shape, Shown: v.Shown, Blocks: v.N, Alpha: track.Alpha, P: 1, Worse: v.Shown && v.Ratio > 1}
+	for x, y := range map[*float64]float64{&a.Ratio: v.Ratio, &a.Lo: v.Lo, &a.Hi: v.Hi, &a.P: v.Adjusted} {
+		if !math.IsNaN(y) && !math.IsInf(y, 0) {
+			*x = y
+		}
+	}
+	return a
+}
+
+// name searches for the commit, and the function, of a step that was shown.
+func (t *Tracking) name(ctx context.Context, a *track.Alarm) error {
+	e := *t.plan
+	r := &store.Record{Question: "bisect", Plan: &e, Flags: map[string][]string{}}
+	b, err := campaign.NewBisection(ctx, t.New(), r, &e, "", campaign.BisectFlags{Good: a.From, Bad: a.To, Metric: dyno.ThresholdName(a.Metric), Error: "5%", Alive: 4})
+	if err != nil {
+		return err
+	}
+	found, _, err := b.Run(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		t.New().Note("the commit is not known: %v", err) // the change is shown all the same
+		return nil
+	}
+	if report, ok := found.(*bisected.Report); ok && report.Kind == bisect.Found {
+		c, err := t.commit(ctx, report.Versions[report.Hi].Name)
+		if err != nil {
+			return err
+		}
+		a.Commit, a.Title = c.ID, c.Title
+		if f := report.Function; f != nil {
+			if a.Function = f.Name; f.File != "" {
+				a.Function += fmt.Sprintf(" (%s:%d)", f.File, f.Line)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package tracking
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/report/tracked"
+	"github.com/dynolab/dyno/internal/store"
+	"github.com/dynolab/dyno/internal/track"
+)
+
+// far is the change against the anchor from which on a new one is taken, as a logarithm: what differs so much meets the machine differently.
+const far = 0.4
+
+// A pointing measures one commit against others side by side. It implements campaign.Question.
+type pointing struct {
+	plan   *dyno.Experiment
+	names  []string // commits: the anchor, perhaps the one before, and the one that is asked for
+	blocks int
+	build  func(ctx context.Context, plan *dyno.Experiment, s dyno.Setting) (string, error)
+	same   bool   // its program is that of the commit before, so nothing is measured
+	dyno   string // version
+
+	results []*dyno.Result
+}
+
+// Subjects implements campaign.Question. The others are built by Ask, as they need not be there any more.
+func (p *pointing) Subjects() *dyno.Experiment { return p.of(p.names[len(p.names)-1]) }
+
+func (p *pointing) of(names ...string) *dyno.Experiment {
+	e := *p.plan
+	e.Factors, e.Settings = nil, nil
+	for _, name := range names {
+		e.Settings = append(e.Settings, rev(name))
+	}
+	if e.Relink == nil {
+		e.Relink = new(true) // where the linker puts functions is no change
+	}
+	return &e
+}
+
+func rev(name string) dyno.Setting { return dyno.Setting{{Factor: "rev", Value: short(name)}} }
+
+func short(commit string) string { return commit[:min(12, len(commit))] }
+
+// errAnchor is the error of an anchor that cannot be built any more.
+var errAnchor = errors.New("the anchor cannot be built")
+
+// Ask implements campaign.Question.
+func (p *pointing) Ask(ctx context.Context, measure campaign.Measure) error {
+	sums := map[string]string{}
+	for i, name := range slices.Clone(p.names) {
+		sum, err := p.build(ctx, p.plan, rev(name))
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && i == 0:
+			return fmt.Errorf("%w: %w", errAnchor, err)
+		case err != nil && i < len(p.names)-1: // it is compared with the anchor alone
+			p.names = slices.Delete(p.names, i, i+1)
+			continue
+		case err != nil:
+			return err
+		}
+		sums[name] = sum
+	}
+	last := len(p.names) - 1
+	if own := sums[p.names[last]]; own != "" && own == sums[p.names[last-1]] {
+		p.same = true
+		return nil
+	}
+	_, results, err := measure(ctx, "blocks", p.of(p.names...), func(_ *compare.Table, rs []*dyno.Result) bool { return blocksOf(rs) >= p.blocks })
+	p.results = results
+	return err
+}
+
+func blocksOf(rs []*dyno.Result) (n int) {
+	for _, r := range rs {
+		if r.Trial.For == "" {
+			n = max(n, r.Trial.Block)
+		}
+	}
+	return n
+}
+
+// values are the logarithms of the metrics of a commit, by metric and block.
+func (p *pointing) values(name string) map[string]map[int]float64 {
+	all := map[string]map[int]float64{}
+	for _, r := range dyno.LastOfEach(p.results) {
+		if r.Trial.For != "" || r.Err != "" || r.Trial.Setting.String() != rev(name).String() {
+			continue
+		}
+		for _, metric := range tracked.Order() {
+			if x, ok := r.Values.Get(metric); ok && x > 0 && dyno.Counts(r, metric) {
+				if all[metric] == nil {
+					all[metric] = map[int]float64{}
+				}
+				all[metric][r.Trial.Block] = math.Log(x)
+			}
+		}
+	}
+	return all
+}
+
+// logs are the logarithms of the ratios of one commit to another, in the order of blocks.
+func logs(of, to map[int]float64) (all []float64) {
+	blocks := slices.Sorted(func(yield func(int) bool) {
+		for b := range of {
+			if _, ok := to[b]; ok && !yield(b) {
+				return
+			}
+		}
+	})
+	for _, b := range blocks {
+		all = append(all, math.Round((of[b]-to[b])*1e5)/1e5)
+	}
+	return all
+}
+
+// Adding says how a commit is measured.
+type Adding struct {
+	Rev    string
+	Blocks int
+	Within time.Duration
+	Out    string // run directory; "" is a new one below dyno-runs
+}
+
+// Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point.
+func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, string, error) {
+	c, err := t.commit(ctx, cmp.Or(o.Rev, "HEAD"))
+	if err != nil {
+		return nil, "", err
+	}
+	anchor := t.Log.Start.Anchor
+	if c.ID == anchor {
+		return nil, "", flags.Mistakef("%s is the anchor, to which the others are compared (consider: a later commit)", short(c.ID))
+	}
+	before, err := t.before(ctx, c)
+	if err != nil {
+		return nil, "", err
+	}
+	p := &track.Point{Name: t.Log.Start.Name, Commit: c.ID, Tree: c.Tree, Title: c.Title, Anchor: anchor, Before: before, Host: host()}
+	q := &pointing{plan: t.onePlan(o.Within), blocks: o.Blocks, names: slices.Compact([]string{anchor, cmp.Or(before, anchor), c.ID})}
+	began := time.Now()
+	dir, err := t.ask(ctx, q, o.Out)
+	if errors.Is(err, errAnchor) && before != "" && before != anchor && ctx.Err() == nil {
+		t.New().Note("%v; %s is the anchor from now on", err, short(before))
+		s := t.Log.Start
+		if s.Anchor = before; t.begin(ctx, s) == nil {
+			return t.Add(ctx, o)
+		}
+	}
+	if err != nil {
+		return nil, dir, err
+	}
+	p.At, p.Took, p.Dyno, p.Same = now(), math.Round(10*time.Since(began).Seconds())/10, t.New().Version, q.same
+	if !q.same {
+		p.Blocks, p.Logs = blocksOf(q.results), q.ratios(anchor, p.Before, c.ID)
+		if len(p.Logs) == 0 {
+			return nil, dir, fmt.Errorf("measure %s: no block has values of both commits (see dyno report %s/blocks)", short(c.ID), dir)
+		}
+	}
+	return p, dir, t.keep(ctx, p)
+}
+
+// keep adds a point to the ledger. If it is far from the anchor, it becomes the next one.
+func (t *Tracking) keep(ctx context.Context, p *track.Point) error {
+	line, err := p.Line()
+	if err != nil {
+		return err
+	}
+	if err := t.Ledger.Add(ctx, []json.RawMessage{line}); err != nil {
+		return err
+	}
+	for _, r := range p.Logs {
+		if len(r.Anchor) >= 2 && math.Abs(median(r.Anchor)) > far {
+			s := t.Log.Start
+			s.Anchor = p.Commit
+			return t.begin(ctx, s)
+		}
+	}
+	return t.read(ctx, p.Name)
+}
+
+func median(xs []float64) float64 {
+	xs = slices.Sorted(slices.Values(xs))
+	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+}
+
+// ratios are those of a commit to the anchor and to the one before, by metric.
+func (p *pointing) ratios(anchor, before, commit string) map[string]track.Ratios {
+	all := map[string]track.Ratios{}
+	own, base, last := p.values(commit), p.values(anchor), p.values(before)
+	for metric, values := range own {
+		r := track.Ratios{Anchor: logs(values, base[metric])}
+		if r.Before = logs(values, last[metric]); before == anchor {
+			r.Before = r.Anchor
+		}
+		if len(r.Anchor) > 0 {
+			all[metric] = r
+		}
+	}
+	return all
+}
+
+// onePlan is the plan of a run.
+func (t *Tracking) onePlan(within time.Duration) *dyno.Experiment {
+	e := *t.plan
+	e.Within, e.Profile = dyno.Duration(within), nil
+	e.Draw()
+	return &e
+}
+
+// before is the last commit before c that was measured, or the anchor, or "" if neither is before it.
+func (t *Tracking) before(ctx context.Context, c track.Commit) (string, error) {
+	history, err := t.history(ctx, c.ID)
+	if err != nil {
+		return "", err
+	}
+	measured := map[string]bool{t.Log.Start.Anchor: true}
+	for _, p := range t.Log.Points {
+		measured[p.Commit] = true
+	}
+	for _, h := range slices.Backward(history[:len(history)-1]) {
+		if measured[h.ID] {
+			return h.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// A question is one run.
+type question interface {
+	campaign.Question
+	uses(*campaign.Campaign) // which builds
+	said() campaign.Answer
+}
+
+// asked asks a question.
+func (t *Tracking) asked(ctx context.Context, q question, out string) (dir string, err error) {
+	c := t.New()
+	q.uses(c)
+	r := &store.Record{Question: "track", Plan: t.plan, Flags: map[string][]string{}}
+	_, dir, err = c.Ask(ctx, q, r, out, func(string, bool) campaign.Answer { return q.said() })
+	return dir, err
+}
+
+func (p *pointing) uses(c *campaign.Campaign) { p.build, p.dyno = c.Program, c.Version }
+
+func (p *pointing) said() campaign.Answer {
+	commit := short(p.names[len(p.names)-1])
+	if p.same {
+		return &tracked.Point{Dyno: p.dyno, Sentence: fmt.Sprintf("The program of %s is that of the commit before, to the byte.", commit)}
+	}
+	return &tracked.Point{Dyno: p.dyno, Sentence: fmt.Sprintf("%s was measured in %d blocks, against %s.", commit, blocksOf(p.results), short(p.names[0]))}
+}
+
+// host is this machine, in words.
+func host() string {
+	return fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+}

@@ -1,0 +1,246 @@
+// Package tracked writes what is known of a track: a screen of text, a page, a comment for a pull request or an issue, a badge, and JSON.
+// Package track decides; here are its sentences.
+package tracked
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/report/chart"
+	"github.com/dynolab/dyno/internal/report/html"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
+	"github.com/dynolab/dyno/internal/report/words"
+	"github.com/dynolab/dyno/internal/track"
+)
+
+// Order is the metrics of a track, in the order of its table.
+func Order() []string {
+	return []string{"cpu-sec/req", "alloc-B/req", "rss-peak-B", "p50-sec", "p99-sec"}
+}
+
+// A Report is a track with what surrounds it.
+type Report struct {
+	Log   *track.Log
+	Lines []*track.Line // of each metric, in the order of a table
+	Place string        // of the ledger
+	Dyno  string        // version
+	Plan  *dyno.Experiment
+	Made  time.Time
+	Notes []string
+
+	Checked bool          // possible changes were looked at now
+	New     []track.Alarm // that were shown now
+	Waiting int           // possible changes that were not looked at
+}
+
+// shown are the changes that were shown and are on the line, the oldest first.
+func (r *Report) shown() (all []track.Alarm) {
+	for _, a := range r.Log.Alarms {
+		if a.Shown {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// measured counts the commits with a value.
+func (r *Report) measured() (n int) {
+	for _, line := range r.Lines {
+		n = max(n, len(line.At))
+	}
+	return n
+}
+
+// First is the answer in a sentence.
+func (r *Report) First() string {
+	name, all := r.Log.Start.Name, r.shown()
+	commits := layout.Count(r.measured(), "commit")
+	switch {
+	case r.measured() == 0:
+		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).", name)
+	case len(all) == 0:
+		return fmt.Sprintf("%s: no change is shown in %s.", name, commits)
+	}
+	last := all[len(all)-1]
+	return fmt.Sprintf("%s: %s shown in %s; the last: %s.", name, isAre(len(all), "change"), commits, r.say(&last))
+}
+
+func isAre(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return layout.Count(n, noun) + " are"
+}
+
+// say is a change that was shown, in words.
+func (r *Report) say(a *track.Alarm) string {
+	text := fmt.Sprintf("%s %s [%s, %s]", words.MetricNoun(a.Metric), layout.Change(a.Ratio), layout.Change(a.Lo), layout.Change(a.Hi))
+	switch {
+	case a.Commit != "":
+		text += " with " + short(a.Commit)
+		if a.Title != "" {
+			text += fmt.Sprintf(" %q", layout.Middle(a.Title, 50))
+		}
+	case a.Shape == track.Creep:
+		text += fmt.Sprintf(" from %s to %s, bit by bit: no single commit is shown to have changed it", short(a.From), short(a.To))
+	default:
+		text += fmt.Sprintf(" after %s, and with %s at the latest", short(a.From), short(a.To))
+	}
+	if a.Function != "" {
+		text += ", in " + a.Function
+	}
+	return text
+}
+
+func short(commit string) string { return commit[:min(12, len(commit))] }
+
+// Text is what dyno track prints.
+func (r *Report) Text(o layout.Options) string { return r.said().Text(o) }
+
+func (r *Report) said() *screen.Answer {
+	a := &screen.Answer{Head: []string{r.First()}, By: "track " + r.Dyno, Notes: slices.Clone(r.Notes)}
+	all := r.shown()
+	for i := range slices.Backward(all[:max(0, len(all)-1)]) {
+		a.About = append(a.About, "Before: "+r.say(&all[i])+".")
+	}
+	if s := r.table(); s != nil {
+		a.Parts = append(a.Parts, screen.Part{Section: s})
+	}
+	a.Notes = append(a.Notes, r.power()...)
+	switch {
+	case r.Waiting > 0 && r.Checked && r.Log.Left() == 0:
+		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at: so many looks would make more than one false alarm in %d commits.", isAre(r.Waiting, "possible change"), int(1/track.PerCommit)))
+	case r.Waiting > 0:
+		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at yet (consider: dyno track check).", isAre(r.Waiting, "possible change")))
+	}
+	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks, at most one falsely in %d commits.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
+	return a
+}
+
+// table is the newest commit of each metric.
+func (r *Report) table() *layout.Section {
+	g := layout.Grid{
+		Cols: []layout.Column{{Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1}, {}},
+		Head: [][]string{{"metric", "now", "against the first anchor", "commits", "", "changes"}},
+	}
+	for _, line := range r.Lines {
+		if len(line.At) == 0 {
+			continue
+		}
+		last := line.At[len(line.At)-1]
+		changes := 0
+		for _, a := range r.shown() {
+			if a.Metric == line.Metric {
+				changes++
+			}
+		}
+		half := 1.96 * last.SE
+		g.Rows = append(g.Rows, layout.Row{Cells: layout.Cells(words.Noun(line.Metric), layout.Change(math.Exp(last.Level)),
+			fmt.Sprintf("[%s, %s]", layout.Change(math.Exp(last.Level-half)), layout.Change(math.Exp(last.Level+half))),
+			fmt.Sprint(len(line.At)), spark(line), fmt.Sprint(changes))})
+	}
+	if len(g.Rows) == 0 {
+		return nil
+	}
+	return &layout.Section{Grids: []layout.Grid{g}}
+}
+
+// spark is the course of the last commits in characters.
+func spark(line *track.Line) string {
+	const most, marks = 30, "▁▂▃▄▅▆▇█"
+	at := line.At[max(0, len(line.At)-most):]
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, p := range at {
+		lo, hi = min(lo, p.Level), max(hi, p.Level)
+	}
+	var b strings.Builder
+	steps := []rune(marks)
+	for _, p := range at {
+		i := 0
+		if hi > lo {
+			i = int((p.Level - lo) / (hi - lo) * float64(len(steps)-1))
+		}
+		b.WriteRune(steps[i])
+	}
+	return b.String()
+}
+
+// power says what size of a step each line can find.
+func (r *Report) power() (lines []string) {
+	var said []string
+	for _, line := range r.Lines {
+		p, ok := line.Power()
+		if !ok {
+			continue
+		}
+		var sizes []string
+		for _, d := range p.After {
+			switch d.Commits {
+			case 0:
+			case 1:
+				sizes = append(sizes, fmt.Sprintf("%g%% at once", 100*d.Size))
+			default:
+				sizes = append(sizes, fmt.Sprintf("%g%% after %d commits", 100*d.Size, d.Commits))
+			}
+		}
+		text := "no step of 12% or less"
+		if len(sizes) > 0 {
+			text = "a step of " + strings.Join(sizes, ", ")
+		}
+		said = append(said, fmt.Sprintf("%s: %s.", words.Noun(line.Metric), text))
+	}
+	if len(said) > 0 {
+		lines = append(lines, "What is found, in four of five cases, by the noise of the last commits:")
+		lines = append(lines, said...)
+	}
+	return lines
+}
+
+// HTML writes the track as one self-contained page. The error is w's.
+func (r *Report) HTML(w io.Writer) error {
+	a := r.said()
+	p := html.Simple{Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Notes: a.Notes, Foot: fmt.Sprintf("Made by dyno %s. %s", a.By, a.Last)}
+	for _, part := range a.Parts {
+		s := *part.Section
+		s.Title = "The newest commit"
+		p.Tables = append(p.Tables, s)
+	}
+	for _, line := range r.Lines {
+		if len(line.At) < 2 {
+			continue
+		}
+		p.Pictures = append(p.Pictures, html.Picture{
+			Title: words.Noun(line.Metric), SVG: r.figure(line),
+			Shows: "Each point is a commit, against the first anchor: 1 is its level. From left to right are the first parents of the newest commit, in their order.",
+		})
+	}
+	return html.WriteSimple(w, p)
+}
+
+// figure draws a metric over the commits.
+func (r *Report) figure(line *track.Line) chart.SVG {
+	l := chart.Line{Name: words.Noun(line.Metric)}
+	var marks []int
+	for i, p := range line.At {
+		l.X, l.Y = append(l.X, float64(p.Index)), append(l.Y, math.Exp(p.Level))
+		if slices.ContainsFunc(r.shown(), func(a track.Alarm) bool {
+			return a.Metric == line.Metric && (a.Commit == p.ID || a.Commit == "" && a.To == p.ID)
+		}) {
+			marks = append(marks, i)
+		}
+	}
+	date := func(x float64) string {
+		i := slices.IndexFunc(line.At, func(p track.Place) bool { return float64(p.Index) == x })
+		if i < 0 {
+			return ""
+		}
+		return line.At[i].Date
+	}
+	return chart.Trend(l, marks, date, func(y float64) string { return fmt.Sprintf("%.3g", y) })
+}

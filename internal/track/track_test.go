@@ -1,0 +1,207 @@
+package track
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+var full = flag.Bool("full", false, "simulate thousands of commits")
+
+// A world is a history whose true levels are known. Launches have heavy tails, and a session's machine is slow or quick as a whole.
+type world struct {
+	rng    *rand.Rand
+	levels []float64 // logarithms, by commit
+	sd     float64   // of a launch
+	log    Log
+	looks  int
+	anchor int
+}
+
+// launch is the value of a commit in a block, beside what the machine does there.
+func (w *world) launch(commit int) float64 {
+	z := w.rng.NormFloat64()
+	chi := 0.0
+	for range 3 {
+		x := w.rng.NormFloat64()
+		chi += x * x
+	}
+	return w.levels[commit] + w.sd*z/math.Sqrt(chi) // t with 3 degrees of freedom, whose deviation is √3
+}
+
+func name(i int) string { return fmt.Sprintf("c%05d", i) }
+
+func (w *world) add(commit, blocks int) {
+	p := Point{Commit: name(commit), Tree: "t" + name(commit), Anchor: name(w.anchor), Before: name(commit - 1), Blocks: blocks}
+	var r Ratios
+	for range blocks {
+		a, b, x := w.launch(w.anchor), w.launch(commit-1), w.launch(commit)
+		r.Anchor, r.Before = append(r.Anchor, x-a), append(r.Before, x-b)
+	}
+	p.Logs = map[string]Ratios{"cpu-sec/req": r}
+	w.log.Points = append(w.log.Points, p)
+}
+
+func (w *world) history(to int) (h []Commit) {
+	for i := range to + 1 {
+		h = append(h, Commit{ID: name(i), Tree: "t" + name(i)})
+	}
+	return h
+}
+
+// check looks at all candidates on fresh blocks, as dyno track check does.
+func (w *world) check(to int) (shown []Alarm) {
+	for w.log.Left() > 0 {
+		line := w.log.Line("cpu-sec/req", w.history(to))
+		cs := line.Candidates(w.log.Alarms)
+		if len(cs) == 0 {
+			return shown
+		}
+		c := cs[0]
+		var logs []float64
+		var v Verdict
+		for !v.Done {
+			logs = append(logs, w.launch(c.To.Index)-w.launch(c.From.Index))
+			v = Judge(logs, 0.01)
+		}
+		w.looks++
+		a := Alarm{Metric: c.Metric, Shape: c.Shape, From: c.From.ID, To: c.To.ID, Shown: v.Shown, Ratio: v.Ratio, Alpha: Alpha, P: v.Adjusted}
+		w.log.Alarms = append(w.log.Alarms, a)
+		if v.Shown {
+			shown = append(shown, a)
+		}
+	}
+	return shown
+}
+
+func newWorld(seed uint64, commits int, sd float64) *world {
+	return &world{rng: rand.New(rand.NewPCG(seed, 7)), levels: make([]float64, commits), sd: sd}
+}
+
+// A step is found soon, and where it is; a creep is found though no commit of it is.
+func TestFinds(t *testing.T) {
+	const commits, at = 60, 30
+	for _, c := range []struct {
+		name   string
+		change func(i int) float64
+		shape  Shape
+		by     int // commits after the change, at most
+	}{
+		{"8 %", func(i int) float64 { return step(i >= at, 0.08) }, Step, 3},
+		{"-5 %", func(i int) float64 { return step(i >= at, -0.05) }, Step, 8},
+		{"creep", func(i int) float64 { return 0.005 * float64(min(max(i-10, 0), 20)) }, Creep, 30},
+	} {
+		found := 0
+		for seed := range uint64(10) {
+			w := newWorld(seed, commits, 0.01)
+			for i := range w.levels {
+				w.levels[i] = c.change(i)
+			}
+			var shown []Alarm
+			for i := 1; i < commits && len(shown) == 0; i++ {
+				w.add(i, 8)
+				if shown = w.check(i); len(shown) > 0 && i <= at+c.by && i >= 10 {
+					a := shown[0]
+					size := w.levels[number(a.To)] - w.levels[number(a.From)]
+					if math.Abs(math.Log(a.Ratio)-size) < 0.03 && (c.shape == Creep || number(a.From) < at && number(a.To) >= at) {
+						found++
+					}
+				}
+			}
+		}
+		if found < 8 {
+			t.Errorf("%s: found in %d of 10", c.name, found)
+		}
+	}
+}
+
+func step(on bool, size float64) float64 {
+	if on {
+		return size
+	}
+	return 0
+}
+
+func number(commit string) (n int) {
+	_, _ = fmt.Sscanf(commit, "c%d", &n)
+	return n
+}
+
+// Of commits without a change at most PerCommit of them have an alarm, however often the line is looked at.
+func TestFalseAlarms(t *testing.T) {
+	runs, commits := 4, 100
+	if *full {
+		runs, commits = 40, 500
+	}
+	alarms, looks := 0, 0
+	for seed := range runs {
+		w := newWorld(uint64(seed), commits, 0.02)
+		for i := 1; i < commits; i++ {
+			w.add(i, 8)
+			alarms += len(w.check(i))
+		}
+		looks += w.looks
+		if spent := float64(w.looks) * Alpha; spent > PerCommit*float64(commits+head) {
+			t.Errorf("%d looks at %d commits", w.looks, commits)
+		}
+	}
+	t.Logf("%d alarms, %d looks at %d commits", alarms, looks, runs*commits)
+	if most := 1 + runs*commits/250; alarms > most {
+		t.Errorf("%d alarms", alarms)
+	}
+}
+
+// A new anchor carries the level of the commit that it is; what is measured against one that was never measured itself has no place.
+func TestAnchors(t *testing.T) {
+	logs := func(x float64) map[string]Ratios {
+		return map[string]Ratios{"m": {Anchor: []float64{x - 0.01, x, x + 0.01}}}
+	}
+	l := Log{Points: []Point{
+		{Commit: "b", Anchor: "a", Logs: logs(0.1)},
+		{Commit: "c", Anchor: "b", Logs: logs(0.2)},
+		{Commit: "d", Anchor: "x", Logs: logs(5)},
+		{Commit: "e", Anchor: "b", Same: true},
+		{Commit: "gone", Tree: "tf", Anchor: "c", Logs: logs(-0.3)},
+		{Commit: "lost", Tree: "none", Anchor: "a", Logs: logs(1)},
+	}}
+	line := l.Line("m", []Commit{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}, {ID: "f", Tree: "tf"}})
+	var got []string
+	for _, p := range line.At {
+		got = append(got, fmt.Sprintf("%s %.2f ± %.4f", p.ID, p.Level, p.SE))
+	}
+	want := []string{"a 0.00 ± 0.0000", "b 0.10 ± 0.0058", "c 0.30 ± 0.0082", "e 0.30 ± 0.0082", "f 0.00 ± 0.0100"}
+	if !slices.Equal(got, want) || line.Lost != 1 {
+		t.Errorf("%q, lost %d", got, line.Lost)
+	}
+}
+
+// Lines of other tracks, of other kinds and broken ones are left out.
+func TestRead(t *testing.T) {
+	at := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
+	var lines []json.RawMessage
+	for _, l := range []interface {
+		Line() (json.RawMessage, error)
+	}{
+		Start{Name: "shop", At: at, Anchor: "a"}, Point{Name: "shop", At: at, Commit: "b"}, Alarm{Name: "shop", At: at}, Point{Name: "other", At: at},
+		Start{Name: "shop", At: at, Anchor: "b"},
+	} {
+		line, err := l.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, json.RawMessage(`{"kind":"receipt"}`), json.RawMessage(`7`), json.RawMessage(`{"kind":"point","name":"shop","blocks":"x"}`))
+	l := Read(lines, "")
+	if l.Start.Anchor != "b" || len(l.Points) != 1 || len(l.Alarms) != 1 || !slices.Equal(l.Names, []string{"shop"}) {
+		t.Errorf("%+v", l)
+	}
+	if l := Read(lines, "none"); l.Start.Name != "" || len(l.Names) != 1 {
+		t.Errorf("%+v", l)
+	}
+}

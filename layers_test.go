@@ -69,7 +69,8 @@ var layers = map[string][]string{
 	"probe/needed":        {".", "probe", "probe/kernel"},
 	"probe/profiles":      {".", "probe", "probe/goruntime"},
 	"probe/published":     {".", "gctrace", "probe", "probe/kernel"},
-	"ledger":              {"safe"},
+	"git":                 {},
+	"ledger":              {"git", "safe"},
 	"pattern":             {},
 	"safe":                {"."},
 	"store":               {".", "hist", "plan", "plan/check", "safe"},
@@ -106,6 +107,7 @@ var layers = map[string][]string{
 	"analysis/timeline":   {".", "analysis/tail", "hist", "stats"},
 	"analysis/trend":      {"stats"},
 	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/slow", "analysis/tail", "analysis/timeline", "answer", "hist", "plan/how", "safe", "stats", "store"},
+	"findings/tracks":     {".", "git", "ledger", "plan", "plan/flags", "report/layout", "report/tracked", "track"},
 	"findings/predict":    {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
 	"capacity":            {".", "hist", "stats"},
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
@@ -136,7 +138,7 @@ var layers = map[string][]string{
 	"track":               {"stats"},
 	"tune":                {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"upgrade":             {".", "analysis/compare", "stats"},
-	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
+	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "findings/tracks", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
 	"web/child":           {"web"},
 	"dynotest":            {"."},
 	"examples":            {},
@@ -148,9 +150,9 @@ var layers = map[string][]string{
 	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
 	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "campaign/versions", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
-	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "ledger", "plan", "plan/flags", "report/bisected", "report/layout", "report/tracked", "store", "subject", "subject/guard", "track"},
+	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "findings/tracks", "plan/flags", "report/bisected", "report/tracked", "store", "track"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "findings/tracks", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.

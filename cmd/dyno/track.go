@@ -12,6 +12,7 @@ import (
 	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/campaign/tracking"
+	"github.com/dynolab/dyno/internal/findings/tracks"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/tracked"
@@ -19,7 +20,7 @@ import (
 
 // trackFlags are those of all subcommands of track.
 type trackFlags struct {
-	tracking.Options
+	tracks.Options
 	remote string
 	format
 }
@@ -225,7 +226,7 @@ func newTrackLog() *cobra.Command {
 func (o *trackFlags) conclude(cmd *cobra.Command, t *tracking.Tracking, c tracking.Checking) error {
 	waiting, failed := t.Check(cmd.Context(), c)
 	failed = errors.Join(failed, t.Sync(cmd.Context(), o.remote))
-	r, err := t.Report(cmd.Context(), c.Rev)
+	r, err := t.Report(cmd.Context(), c.Rev, version())
 	if err != nil {
 		return errors.Join(failed, err)
 	}

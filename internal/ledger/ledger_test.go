@@ -80,7 +80,7 @@ func eachPlace(t *testing.T, test func(t *testing.T, l *Ledger, put func(name, t
 	t.Run("repository", func(t *testing.T) {
 		dir := repositoryOf(t)
 		test(t, open(t, "", dir), func(name, text string) {
-			pointTo(t, dir, "100644 blob "+git(t, dir, text, "hash-object", "-w", "--stdin")+"\t"+name+"\n")
+			pointTo(t, dir, "100644 blob "+gitIn(t, dir, text, "hash-object", "-w", "--stdin")+"\t"+name+"\n")
 		})
 	})
 	t.Run("directory", func(t *testing.T) {

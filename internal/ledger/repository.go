@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
+
+	"github.com/dynolab/dyno/internal/git"
 )
 
 // A repository keeps its files in the tree of the commit that a ref points to. It reads and writes objects and that ref
@@ -43,60 +43,9 @@ func openRepository(ctx context.Context, dir, ref string) (*repository, error) {
 
 func (r *repository) String() string { return r.ref + " of " + r.top }
 
-// ofRepository are the variables that bind git to one repository, as git sets them for its hooks, and not those of its
-// settings (git rev-parse --local-env-vars); and the name and date of a commit.
-var ofRepository = []string{
-	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE",
-	"GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX",
-	"GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
-	"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-}
-
-// command is git with what it needs to ask nobody, and to leave alone what is not the ledger's.
-func (r *repository) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsync=loose-object,pack,pack-metadata,reference"}, args...)...)
-	cmd.Dir = r.dir
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(ofRepository, name)
-	})
-	cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=dyno", "GIT_AUTHOR_EMAIL=dyno@localhost", "GIT_COMMITTER_NAME=dyno", "GIT_COMMITTER_EMAIL=dyno@localhost")
-	cmd.Cancel = func() error { // git removes its locks when it is asked to end
-		if err := cmd.Process.Signal(syscall.SIGTERM); err == nil || errors.Is(err, os.ErrProcessDone) {
-			return err
-		}
-		return cmd.Process.Kill()
-	}
-	cmd.WaitDelay = 5 * time.Second
-	return cmd
-}
-
 // git runs git with input and returns what it prints, without the last newline.
 func (r *repository) git(ctx context.Context, input []byte, args ...string) (string, error) {
-	cmd := r.command(ctx, args...)
-	var stderr bytes.Buffer
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		for len(args) > 2 && args[0] == "-c" {
-			args = args[2:]
-		}
-		return "", gitError(ctx, args[0], err, stderr.String())
-	}
-	return strings.TrimSuffix(string(out), "\n"), nil
-}
-
-func gitError(ctx context.Context, command string, err error, stderr string) error {
-	switch stderr = strings.TrimSpace(stderr); {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("%w (consider: install git)", err)
-	case stderr == "":
-		return fmt.Errorf("git %s: %w", command, err)
-	}
-	return fmt.Errorf("git %s: %s", command, stderr)
+	return git.Run(ctx, r.dir, input, args...)
 }
 
 // A reader reads objects, all by one process.
@@ -110,7 +59,7 @@ type reader struct {
 
 // reader starts one; whoever asked for it must close it.
 func (r *repository) reader(ctx context.Context) (*reader, error) {
-	o := &reader{cmd: r.command(ctx, "cat-file", "--batch")}
+	o := &reader{cmd: git.Command(ctx, r.dir, "cat-file", "--batch")}
 	o.cmd.Stderr = &o.stderr
 	var err error
 	if o.in, err = o.cmd.StdinPipe(); err != nil {
@@ -121,7 +70,7 @@ func (r *repository) reader(ctx context.Context) (*reader, error) {
 	}
 	o.out = bufio.NewReaderSize(o.pipe, 64<<10)
 	if err := o.cmd.Start(); err != nil {
-		return nil, gitError(ctx, "cat-file", err, "")
+		return nil, git.Error(ctx, "cat-file", err, "")
 	}
 	return o, nil
 }
@@ -137,7 +86,7 @@ func (o *reader) get(ctx context.Context, name string) (hash, kind string, data 
 	hash, kind, data, err = o.exchange(name)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) {
 		o.close() // so that stderr is complete
-		err = gitError(ctx, "cat-file", err, o.stderr.String())
+		err = git.Error(ctx, "cat-file", err, o.stderr.String())
 	}
 	return hash, kind, data, err
 }

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/dynolab/dyno/internal/git"
 )
 
-func git(t testing.TB, dir, input string, args ...string) string {
+func gitIn(t testing.TB, dir, input string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
@@ -31,9 +33,9 @@ func git(t testing.TB, dir, input string, args ...string) string {
 func commit(t testing.TB, dir string) string {
 	t.Helper()
 	write(t, filepath.Join(dir, "file"), unlike())
-	git(t, dir, "", "add", "file")
-	git(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "-m", "x")
-	return git(t, dir, "", "rev-parse", "HEAD")
+	gitIn(t, dir, "", "add", "file")
+	gitIn(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "-m", "x")
+	return gitIn(t, dir, "", "rev-parse", "HEAD")
 }
 
 // unlike is a text that no other call has returned.
@@ -52,7 +54,7 @@ var unlike = func() func() string {
 func repositoryOf(t testing.TB, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	git(t, dir, "", append([]string{"init", "-q", "-b", "main"}, args...)...)
+	gitIn(t, dir, "", append([]string{"init", "-q", "-b", "main"}, args...)...)
 	commit(t, dir)
 	return dir
 }
@@ -69,7 +71,7 @@ func script(t testing.TB, path, text string) {
 // pointTo moves the ledger's ref to a commit of a tree, given as git ls-tree prints it.
 func pointTo(t testing.TB, dir, tree string) {
 	t.Helper()
-	git(t, dir, "", "update-ref", DefaultRef, git(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x", git(t, dir, tree, "mktree")))
+	gitIn(t, dir, "", "update-ref", DefaultRef, gitIn(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "x", gitIn(t, dir, tree, "mktree")))
 }
 
 // shapes are repositories of many kinds, made as they are asked for.
@@ -78,17 +80,17 @@ var shapes = map[string]func(t *testing.T) (dir string){
 	"sha256": func(t *testing.T) string { return repositoryOf(t, "--object-format=sha256") },
 	"packed": func(t *testing.T) string { // hashes of refs in one file
 		dir := repositoryOf(t)
-		git(t, dir, "", "pack-refs", "--all")
+		gitIn(t, dir, "", "pack-refs", "--all")
 		return dir
 	},
 	"bare": func(t *testing.T) string {
 		dir := filepath.Join(t.TempDir(), "bare")
-		git(t, repositoryOf(t), "", "clone", "-q", "--bare", ".", dir)
+		gitIn(t, repositoryOf(t), "", "clone", "-q", "--bare", ".", dir)
 		return dir
 	},
 	"worktree": func(t *testing.T) string {
 		dir := filepath.Join(t.TempDir(), "tree")
-		git(t, repositoryOf(t), "", "worktree", "add", "-q", dir)
+		gitIn(t, repositoryOf(t), "", "worktree", "add", "-q", dir)
 		return dir
 	},
 	"folder": func(t *testing.T) string {
@@ -108,7 +110,7 @@ var shapes = map[string]func(t *testing.T) (dir string){
 		dir := repositoryOf(t)
 		for _, kv := range []string{"user.useConfigOnly=true", "commit.gpgSign=true", "core.autocrlf=true", "i18n.commitEncoding=utf-16"} {
 			k, v, _ := strings.Cut(kv, "=")
-			git(t, dir, "", "config", k, v)
+			gitIn(t, dir, "", "config", k, v)
 		}
 		return dir
 	},
@@ -121,7 +123,7 @@ func TestRepositories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := make(t)
 			l := open(t, "", dir)
-			clean := (&repository{dir: dir}).command(t.Context()).Env
+			clean := git.Command(t.Context(), dir).Env
 			state := func() string {
 				cmd := exec.Command("sh", "-c", `git for-each-ref | grep -v refs/dyno/track; git rev-parse --symbolic-full-name HEAD; git status --porcelain 2>&1; cd "$(git rev-parse --git-dir)" && ls && cat index 2>/dev/null`)
 				cmd.Dir, cmd.Env = dir, clean
@@ -166,16 +168,16 @@ func TestTree(t *testing.T) {
 	dir := repositoryOf(t)
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))
-	tip := git(t, dir, "", "rev-parse", DefaultRef)
+	tip := gitIn(t, dir, "", "rev-parse", DefaultRef)
 	add(t, l, line(1, "one"))
-	if now := git(t, dir, "", "rev-parse", DefaultRef); now != tip {
+	if now := gitIn(t, dir, "", "rev-parse", DefaultRef); now != tip {
 		t.Error("nothing new made a commit")
 	}
-	tree := git(t, dir, "", "ls-tree", DefaultRef) + "\n" + git(t, dir, "", "ls-tree", "HEAD", "file") + "\n040000 tree " + git(t, dir, "", "rev-parse", "HEAD^{tree}") + "\tfolder\n"
+	tree := gitIn(t, dir, "", "ls-tree", DefaultRef) + "\n" + gitIn(t, dir, "", "ls-tree", "HEAD", "file") + "\n040000 tree " + gitIn(t, dir, "", "rev-parse", "HEAD^{tree}") + "\tfolder\n"
 	pointTo(t, dir, tree)
 	add(t, l, line(2, "two"))
 	want(t, l, line(1, "one"), line(2, "two"))
-	if names := git(t, dir, "", "ls-tree", "--name-only", DefaultRef); names != "2026-01.jsonl\nfile\nfolder" {
+	if names := gitIn(t, dir, "", "ls-tree", "--name-only", DefaultRef); names != "2026-01.jsonl\nfile\nfolder" {
 		t.Errorf("the tree has %q", names)
 	}
 }
@@ -184,30 +186,30 @@ func TestTree(t *testing.T) {
 func TestKeep(t *testing.T) {
 	dir := repositoryOf(t)
 	l := open(t, "", dir)
-	git(t, dir, "", "checkout", "-q", "-b", "side")
+	gitIn(t, dir, "", "checkout", "-q", "-b", "side")
 	kept, alone := commit(t, dir), commit(t, dir)
-	git(t, dir, "", "checkout", "-q", "main")
+	gitIn(t, dir, "", "checkout", "-q", "main")
 	if err := l.Add(t.Context(), []json.RawMessage{line(1, "one")}, kept); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Add(t.Context(), []json.RawMessage{line(2, "two")}, kept, git(t, dir, "", "rev-parse", "HEAD")); err != nil {
+	if err := l.Add(t.Context(), []json.RawMessage{line(2, "two")}, kept, gitIn(t, dir, "", "rev-parse", "HEAD")); err != nil {
 		t.Fatal(err)
 	}
-	if parents := strings.Fields(git(t, dir, "", "rev-list", "--parents", "-1", DefaultRef)); len(parents) != 2 {
+	if parents := strings.Fields(gitIn(t, dir, "", "rev-list", "--parents", "-1", DefaultRef)); len(parents) != 2 {
 		t.Errorf("the second commit has %d parents: what is kept is kept again", len(parents)-1)
 	}
-	git(t, dir, "", "branch", "-q", "-D", "side")
-	git(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--amend", "-m", "another history")
-	git(t, dir, "", "reflog", "expire", "--expire=now", "--all")
-	git(t, dir, "", "gc", "-q", "--prune=now")
-	if kind := git(t, dir, "", "cat-file", "-t", kept); kind != "commit" {
+	gitIn(t, dir, "", "branch", "-q", "-D", "side")
+	gitIn(t, dir, "", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--amend", "-m", "another history")
+	gitIn(t, dir, "", "reflog", "expire", "--expire=now", "--all")
+	gitIn(t, dir, "", "gc", "-q", "--prune=now")
+	if kind := gitIn(t, dir, "", "cat-file", "-t", kept); kind != "commit" {
 		t.Errorf("what was kept is a %s", kind)
 	}
 	if exec.Command("git", "-C", dir, "cat-file", "-e", alone).Run() == nil {
 		t.Error("what was not kept is there, so the test proves nothing")
 	}
 	want(t, l, line(1, "one"), line(2, "two"))
-	for _, keep := range []string{alone, kept[:12], "main", "", git(t, dir, "", "rev-parse", "HEAD^{tree}"), "x\ny"} {
+	for _, keep := range []string{alone, kept[:12], "main", "", gitIn(t, dir, "", "rev-parse", "HEAD^{tree}"), "x\ny"} {
 		err := l.Add(t.Context(), []json.RawMessage{line(3, "three")}, keep)
 		if err == nil || !strings.Contains(err.Error(), "no commit of the repository has that full hash") {
 			t.Errorf("keep %q: %v", keep, err)
@@ -253,7 +255,7 @@ exec %[2]s "$@"
 	dir := repositoryOf(t)
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))
-	path, head := os.Getenv("PATH"), git(t, dir, "", "rev-parse", "HEAD")
+	path, head := os.Getenv("PATH"), gitIn(t, dir, "", "rev-parse", "HEAD")
 	for lives := 0; ; lives++ {
 		write(t, count, strconv.Itoa(lives))
 		t.Setenv("PATH", bin+":"+path)
@@ -275,21 +277,21 @@ func TestGitErrors(t *testing.T) {
 	dir := repositoryOf(t)
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))
-	blob := git(t, dir, "", "rev-parse", DefaultRef+":2026-01.jsonl")
+	blob := gitIn(t, dir, "", "rev-parse", DefaultRef+":2026-01.jsonl")
 	if err := os.Remove(filepath.Join(dir, ".git/objects", blob[:2], blob[2:])); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := l.Read(t.Context()); err == nil || !strings.Contains(err.Error(), blob+" is no blob of the repository") {
 		t.Error(err)
 	}
-	tree := git(t, dir, "", "rev-parse", DefaultRef+"^{tree}")
+	tree := gitIn(t, dir, "", "rev-parse", DefaultRef+"^{tree}")
 	if err := os.Remove(filepath.Join(dir, ".git/objects", tree[:2], tree[2:])); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Add(t.Context(), []json.RawMessage{line(2, "two")}); err == nil || !strings.Contains(err.Error(), "the tree of ") {
 		t.Errorf("a tree that is missing was taken for an empty one: %v", err)
 	}
-	huge := git(t, dir, strings.Repeat("\n", mostBytes+1), "-c", "core.compression=0", "hash-object", "-w", "--stdin")
+	huge := gitIn(t, dir, strings.Repeat("\n", mostBytes+1), "-c", "core.compression=0", "hash-object", "-w", "--stdin")
 	pointTo(t, dir, "100644 blob "+huge+"\t2026-01.jsonl\n")
 	if _, _, err := l.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "more than dyno reads of it") {
 		t.Error(err)
@@ -309,7 +311,7 @@ func BenchmarkRead(b *testing.B) {
 		lines = append(lines, json.RawMessage(fmt.Sprintf(`{"at":"%d-%02d-%02dT%02d:00:00Z","n":%d,"values":[%s0]}`, 2024+i/12%3, i%12+1, i/36%28+1, i%24, i, fill)))
 	}
 	add(b, l, lines...)
-	if n := len(slices.Collect(strings.Lines(git(b, dir, "", "ls-tree", DefaultRef)))); n != 36 {
+	if n := len(slices.Collect(strings.Lines(gitIn(b, dir, "", "ls-tree", DefaultRef)))); n != 36 {
 		b.Fatalf("%d months", n)
 	}
 	for b.Loop() {

@@ -15,15 +15,15 @@ import (
 func remoteOf(t testing.TB, dir string) string {
 	t.Helper()
 	remote := filepath.Join(t.TempDir(), "remote.git")
-	git(t, dir, "", "clone", "-q", "--bare", ".", remote)
-	git(t, dir, "", "remote", "add", "origin", remote)
+	gitIn(t, dir, "", "clone", "-q", "--bare", ".", remote)
+	gitIn(t, dir, "", "remote", "add", "origin", remote)
 	return remote
 }
 
 func clone(t testing.TB, remote string, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
-	git(t, ".", "", append(append([]string{"clone", "-q"}, args...), "file://"+remote, dir)...)
+	gitIn(t, ".", "", append(append([]string{"clone", "-q"}, args...), "file://"+remote, dir)...)
 	return dir
 }
 
@@ -51,12 +51,12 @@ func TestSync(t *testing.T) {
 			add(t, b, line(3, "three"))
 			exchange(t, b, SyncResult{Sent: 1}) // later than the remote
 			exchange(t, a, SyncResult{Received: 1})
-			if n := git(t, remote, "", "rev-list", "--count", DefaultRef); n != "2" {
+			if n := gitIn(t, remote, "", "rev-list", "--count", DefaultRef); n != "2" {
 				t.Errorf("%s commits, want 2", n)
 			}
-			git(t, other, "", "checkout", "-q", "-b", "side")
+			gitIn(t, other, "", "checkout", "-q", "-b", "side")
 			kept := commit(t, other)
-			git(t, other, "", "checkout", "-q", "main")
+			gitIn(t, other, "", "checkout", "-q", "main")
 			add(t, a, line(4, "four"), line(50_000, "same"))
 			if err := b.Add(t.Context(), []json.RawMessage{line(5, "five"), line(50_000, "same"), line(100_000, "six")}, kept); err != nil {
 				t.Fatal(err)
@@ -68,11 +68,11 @@ func TestSync(t *testing.T) {
 			want(t, a, all...)
 			want(t, b, all...)
 			want(t, open(t, "", remote), all...)
-			git(t, remote, "", "gc", "-q", "--prune=now")
-			if kind := git(t, remote, "", "cat-file", "-t", kept); kind != "commit" {
+			gitIn(t, remote, "", "gc", "-q", "--prune=now")
+			if kind := gitIn(t, remote, "", "cat-file", "-t", kept); kind != "commit" {
 				t.Errorf("what was kept is a %s at the remote", kind)
 			}
-			git(t, remote, "", "update-ref", "-d", DefaultRef)
+			gitIn(t, remote, "", "update-ref", "-d", DefaultRef)
 			exchange(t, a, SyncResult{Sent: 7}) // the remote has lost it
 			for _, d := range []string{dir, other} {
 				if _, err := os.Stat(filepath.Join(d, ".git/FETCH_HEAD")); err == nil {
@@ -126,18 +126,18 @@ func TestSyncAtOnce(t *testing.T) {
 // A clone of depth 1 takes part, and does not get the history that it does without.
 func TestShallow(t *testing.T) {
 	dir := repositoryOf(t)
-	first := git(t, dir, "", "rev-parse", "HEAD")
+	first := gitIn(t, dir, "", "rev-parse", "HEAD")
 	commit(t, dir)
 	remote := remoteOf(t, dir)
 	full := open(t, "", dir)
-	if err := full.Add(t.Context(), []json.RawMessage{line(1, "one")}, git(t, dir, "", "rev-parse", "HEAD")); err != nil {
+	if err := full.Add(t.Context(), []json.RawMessage{line(1, "one")}, gitIn(t, dir, "", "rev-parse", "HEAD")); err != nil {
 		t.Fatal(err)
 	}
 	exchange(t, full, SyncResult{Sent: 1})
 
 	shallow := clone(t, remote, "--depth=1")
 	l := open(t, "", shallow)
-	head := git(t, shallow, "", "rev-parse", "HEAD")
+	head := gitIn(t, shallow, "", "rev-parse", "HEAD")
 	if err := l.Add(t.Context(), []json.RawMessage{line(2, "two")}, head); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestShallow(t *testing.T) {
 
 	// A remote that has none of the history refuses a part of it.
 	empty := filepath.Join(t.TempDir(), "empty.git")
-	git(t, ".", "", "init", "-q", "--bare", empty)
+	gitIn(t, ".", "", "init", "-q", "--bare", empty)
 	if _, err := l.Sync(t.Context(), "file://"+empty); err == nil || !strings.Contains(err.Error(), "consider: git fetch --unshallow") {
 		t.Error(err)
 	}
@@ -172,8 +172,8 @@ func TestMirror(t *testing.T) {
 	dir := repositoryOf(t)
 	remote := remoteOf(t, dir)
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
-	git(t, ".", "", "clone", "-q", "--mirror", remote, mirror)
-	git(t, mirror, "", "config", "--unset", "remote.origin.mirror")
+	gitIn(t, ".", "", "clone", "-q", "--mirror", remote, mirror)
+	gitIn(t, mirror, "", "config", "--unset", "remote.origin.mirror")
 	l := open(t, "", dir)
 	add(t, l, line(1, "one"))
 	exchange(t, l, SyncResult{Sent: 1})

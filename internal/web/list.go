@@ -243,8 +243,9 @@ func (s *Site) list(w http.ResponseWriter, r *http.Request) error {
 		Filter filter
 		Names  []string
 		Groups []group
+		Tracks []tracked
 		Rows   []*entry
 		Note   string
-	}{s.Root, len(all), f, names, groups(fit), fit, note}})
+	}{s.Root, len(all), f, names, groups(fit), s.tracks(r), fit, note}})
 	return nil
 }

@@ -76,6 +76,7 @@ func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.orPage(s.list))
 	mux.HandleFunc("GET /trend", s.orPage(s.trend))
+	mux.HandleFunc("GET /track", s.orPage(s.track))
 	mux.HandleFunc("GET /compare", s.orPage(s.compare))
 	mux.HandleFunc("GET /assets/{version}/{name}", asset)
 	mux.HandleFunc("GET /runs/{rest...}", s.orPage(s.run))

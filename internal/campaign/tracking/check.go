@@ -142,7 +142,7 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 	if err := t.Ledger.Add(ctx, lines); err != nil {
 		return err
 	}
-	return t.read(ctx, t.Log.Start.Name)
+	return t.Read(ctx, t.Log.Start.Name)
 }
 
 // alarmOf is what fresh blocks say of a candidate.
@@ -158,7 +158,7 @@ func alarmOf(c track.Candidate, v track.Verdict) track.Alarm {
 
 // name searches for the commit, and the function, of a step that was shown.
 func (t *Tracking) name(ctx context.Context, a *track.Alarm) error {
-	e := *t.plan
+	e := *t.Plan
 	r := &store.Record{Question: "bisect", Plan: &e, Flags: map[string][]string{}}
 	b, err := campaign.NewBisection(ctx, t.New(), r, &e, "", campaign.BisectFlags{Good: a.From, Bad: a.To, Metric: dyno.ThresholdName(a.Metric), Error: "5%", Alive: 4})
 	if err != nil {
@@ -173,7 +173,7 @@ func (t *Tracking) name(ctx context.Context, a *track.Alarm) error {
 		return nil
 	}
 	if report, ok := found.(*bisected.Report); ok && report.Kind == bisect.Found {
-		c, err := t.commit(ctx, report.Versions[report.Hi].Name)
+		c, err := t.Commit(ctx, report.Versions[report.Hi].Name)
 		if err != nil {
 			return err
 		}

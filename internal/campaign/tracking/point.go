@@ -138,7 +138,7 @@ type Adding struct {
 
 // Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point.
 func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, string, error) {
-	c, err := t.commit(ctx, cmp.Or(o.Rev, "HEAD"))
+	c, err := t.Commit(ctx, cmp.Or(o.Rev, "HEAD"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -190,7 +190,7 @@ func (t *Tracking) keep(ctx context.Context, p *track.Point) error {
 			return t.begin(ctx, s)
 		}
 	}
-	return t.read(ctx, p.Name)
+	return t.Read(ctx, p.Name)
 }
 
 func median(xs []float64) float64 {
@@ -216,7 +216,7 @@ func (p *pointing) ratios(anchor, before, commit string) map[string]track.Ratios
 
 // onePlan is the plan of a run.
 func (t *Tracking) onePlan(within time.Duration) *dyno.Experiment {
-	e := *t.plan
+	e := *t.Plan
 	e.Within, e.Profile = dyno.Duration(within), nil
 	e.Draw()
 	return &e
@@ -224,7 +224,7 @@ func (t *Tracking) onePlan(within time.Duration) *dyno.Experiment {
 
 // before is the last commit before c that was measured, or the anchor, or "" if neither is before it.
 func (t *Tracking) before(ctx context.Context, c track.Commit) (string, error) {
-	history, err := t.history(ctx, c.ID)
+	history, err := t.History(ctx, c.ID)
 	if err != nil {
 		return "", err
 	}
@@ -251,7 +251,7 @@ type question interface {
 func (t *Tracking) asked(ctx context.Context, q question, out string) (dir string, err error) {
 	c := t.New()
 	q.uses(c)
-	r := &store.Record{Question: "track", Plan: t.plan, Flags: map[string][]string{}}
+	r := &store.Record{Question: "track", Plan: t.Plan, Flags: map[string][]string{}}
 	_, dir, err = c.Ask(ctx, q, r, out, func(string, bool) campaign.Answer { return q.said() })
 	return dir, err
 }

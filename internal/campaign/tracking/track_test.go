@@ -17,6 +17,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/findings/tracks"
 	"github.com/dynolab/dyno/internal/subject/guard"
 	"github.com/dynolab/dyno/internal/track"
 )
@@ -63,7 +64,7 @@ func commit(t *testing.T, dir string, i int) {
 // open begins a track of the repository, whose runs are simulated: level is the logarithm of a commit's CPU time, by title.
 func open(t *testing.T, dir, place string, level func(title string) float64) *Tracking {
 	t.Helper()
-	tr, err := Open(t.Context(), Options{Dir: dir, At: place}, func() *campaign.Campaign { return &campaign.Campaign{Stderr: io.Discard, Version: "v1"} })
+	tr, err := Open(t.Context(), tracks.Options{Dir: dir, At: place}, func() *campaign.Campaign { return &campaign.Campaign{Stderr: io.Discard, Version: "v1"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func open(t *testing.T, dir, place string, level func(title string) float64) *Tr
 	titles := map[string]string{}
 	titleOf := func(ctx context.Context, rev string) (string, error) {
 		if titles[rev] == "" {
-			c, err := tr.commit(ctx, rev)
+			c, err := tr.Commit(ctx, rev)
 			if err != nil {
 				return "", err
 			}
@@ -157,7 +158,7 @@ func TestStep(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		again := open(t, dir, place, titled(5, 0.08))
-		r, err := again.Report(t.Context(), "HEAD")
+		r, err := again.Report(t.Context(), "HEAD", "v1")
 		if err != nil || !strings.Contains(r.First(), "1 change is shown in 8 commits") || !strings.Contains(r.First(), commits[5][:12]) {
 			t.Errorf("%q, %v", r.First(), err)
 		}
@@ -178,7 +179,7 @@ func TestRewritten(t *testing.T) {
 	}
 	run(t, dir, "reset", "-q", "--soft", "HEAD~2")
 	run(t, dir, "commit", "-q", "-m", "commit 3, squashed")
-	r, err := tr.Report(t.Context(), "HEAD")
+	r, err := tr.Report(t.Context(), "HEAD", "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestShallow(t *testing.T) {
 	run(t, dir, "clone", "-q", "--depth=1", "file://"+dir, clone)
 	run(t, clone, "fetch", "-q", "origin", "refs/dyno/track:refs/dyno/track")
 	other := open(t, clone, "", titled(9, 0))
-	r, err := other.Report(t.Context(), "HEAD")
+	r, err := other.Report(t.Context(), "HEAD", "v1")
 	if err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "git fetch --unshallow") {
 		t.Errorf("%v, %v", r.Notes, err)
 	}
@@ -260,7 +261,7 @@ func TestInitMistakes(t *testing.T) {
 		t.Error(err)
 	}
 
-	none := &Tracking{Ledger: tr.Ledger, Log: &track.Log{}}
+	none := &tracks.Track{Ledger: tr.Ledger, Log: &track.Log{}}
 	if err := none.Begun(); err == nil || !strings.Contains(err.Error(), "dyno track init") {
 		t.Error(err)
 	}

@@ -108,11 +108,15 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newCapacity(), newReceipt(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range []*cobra.Command{newCompare(), newReport(), newPredict(), newProfile(), newGC(), newSlow()} {
 		root.AddCommand(interrupt.AtOnce(cmd))
 	}
+	all := root.Commands()
 	for _, cmd := range root.Commands() {
+		all = append(all, cmd.Commands()...)
+	}
+	for _, cmd := range all {
 		if cmd.Args != nil {
 			check := cmd.Args
 			cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dynolab/dyno/cmd/dyno/help"
 	"github.com/dynolab/dyno/cmd/dyno/interrupt"
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/receipts"
@@ -39,7 +38,7 @@ what came, and receipt list says how many of all promises held.
     dyno receipt list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return flags.Mistakef("unknown command %q%s", args[0], help.Meant(cmd, args[0]))
+				return flags.Mistakef("unknown command %q (want check or list)", args[0])
 			}
 			return cmd.Help()
 		},

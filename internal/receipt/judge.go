@@ -28,6 +28,7 @@ const (
 	MachineChanged Reason = "machine-changed"
 	NoSuchMetric   Reason = "no-such-metric"      // it was not measured
 	NoBaseline     Reason = "no-baseline"         // a ratio needs both settings
+	FewBlocks      Reason = "too-few-blocks"      // for an interval of a later ratio
 	FewCollections Reason = "too-few-collections" // as are expected
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
@@ -198,10 +199,14 @@ func (j *judge) seen(p *Promise, at int) (v Value, why Reason) {
 	if base < 0 || base == at || j.after.Ratio == nil {
 		return v, NoBaseline
 	}
-	if v, ok := j.after.Ratio(at, base, p.Metric); ok && !math.IsNaN(v.Value) {
-		return v, ""
+	v, ok := j.after.Ratio(at, base, p.Metric)
+	switch {
+	case !ok || math.IsNaN(v.Value):
+		return v, NoSuchMetric
+	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
+		return v, FewBlocks
 	}
-	return v, NoSuchMetric
+	return v, ""
 }
 
 // fits says why a promise is not about what came, or corrects it for the load.

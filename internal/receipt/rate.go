@@ -87,12 +87,12 @@ func (c *count) add(window string, o *Outcome) {
 func (c *count) rate() Rate {
 	n := float64(c.Told())
 	c.Level, c.Share = c.levels/n, float64(c.Held)/n // NaN of none
-	between, k := 0.0, float64(len(c.of))
+	between := 0.0
 	for _, x := range c.of {
 		between += (x[0] - c.Share*x[1]) * (x[0] - c.Share*x[1])
 	}
-	if alone := n * c.Share * (1 - c.Share); k > 1 && between > 0 {
-		n /= max(1, between*k/(k-1)/alone)
+	if alone := n * c.Share * (1 - c.Share); alone > 0 {
+		n /= max(1, between/alone)
 	}
 	c.Lo, c.Hi = wilson(c.Share, n)
 	return c.Rate

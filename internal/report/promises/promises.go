@@ -193,6 +193,8 @@ func why(o *receipt.Outcome) string {
 		return "not measured"
 	case receipt.NoBaseline:
 		return "only one of both was measured"
+	case receipt.FewBlocks:
+		return "too few blocks"
 	case receipt.FewCollections:
 		return "too few collections"
 	case receipt.BetweenRates:

@@ -40,7 +40,7 @@ func (l *List) table(lines int) *layout.Section {
 		g.Cols[i].Left = true
 	}
 	for i, k := range l.Kept {
-		if i+2 > lines && i > 0 {
+		if i+4 > lines && i > 0 { // beside the heading and the note
 			s.Notes = append(s.Notes, fmt.Sprintf("%s are not shown (consider: --full).", layout.Count(len(l.Kept)-i, "older receipt")))
 			break
 		}

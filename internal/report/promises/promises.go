@@ -164,7 +164,7 @@ func interval(i receipt.Interval, print func(receipt.Number) string) string {
 var figures = map[string]string{
 	"gc-cycles/req": "GCs per 1,000 requests", "gc-cycles/min": "GCs per minute", "gc-cpu-idle-sec/req": "GC CPU per request",
 	"gc-cpu-idle-sec/min": "GC CPU per minute", "gc-cpu-sec/req": "GC CPU per request", "cpu-sec/min": "CPU time per minute", "heap-peak-B": "peak heap",
-	receipt.CapacityMetric: "requests per second",
+	receipt.CapacityMetric: "capacity per second",
 }
 
 func noun(metric string) string { return cmp.Or(figures[metric], words.Noun(metric)) }
@@ -178,7 +178,11 @@ func figure(o *receipt.Outcome) (name string, print func(receipt.Number) string)
 	if o.Metric == "gc-cycles/req" {
 		times = 1000
 	}
-	scale := layout.ScaleOf(strings.TrimSuffix(o.Metric, "/s"), times*float64(o.Judged.Value))
+	x := times * float64(o.Judged.Value)
+	scale := layout.ScaleOf(strings.TrimSuffix(o.Metric, "/s"), x)
+	if x > 0 { // three digits, as of predictions
+		scale.Decimals = min(3, max(0, 2-int(math.Floor(math.Log10(x/scale.Factor)))))
+	}
 	return name, func(x receipt.Number) string { return scale.With(times * float64(x)) }
 }
 

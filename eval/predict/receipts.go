@@ -132,7 +132,7 @@ func (b *bench) check(ctx context.Context, run, root string) (c check, err error
 	return c, json.Unmarshal(text, &c)
 }
 
-// plant writes a receipt with twice the figures, and counts how many of its promises that can be told are said not to hold.
+// plant writes a receipt with three times the figures, and counts how many of its promises that can be told are said not to hold.
 func (b *bench) plant(ctx context.Context, base, run string) (planted, caught int, err error) {
 	text, err := os.ReadFile(filepath.Join(base, "receipt.json"))
 	if err != nil {
@@ -150,7 +150,7 @@ func (b *bench) plant(ctx context.Context, base, run string) (planted, caught in
 		if !ok {
 			return 0, 0, errors.New("a promise without a value")
 		}
-		p["value"], p["lo"], p["hi"] = 2*value, 1.9*value, 2.1*value
+		p["value"], p["lo"], p["hi"] = 3*value, 2.9*value, 3.1*value
 	}
 	r["id"] = "planted"
 	if text, err = json.Marshal(r); err != nil {

@@ -29,7 +29,7 @@ const (
 	NoSuchMetric   Reason = "no-such-metric"      // it was not measured
 	NoBaseline     Reason = "no-baseline"         // a ratio needs both settings
 	FewBlocks      Reason = "too-few-blocks"      // for an interval of a later ratio
-	FewCollections Reason = "too-few-collections" // as are expected
+	FewCollections Reason = "too-few-collections" // as were promised, and as came
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
 )
@@ -101,9 +101,9 @@ type Check struct {
 
 // Bounds of judging.
 const (
-	sameLoad    = 0.1 // a load that differs by a smaller share is the same
-	farthest    = 2.0 // by which factor a load may differ so that the model corrects for it
-	expectedGCs = 5   // fewer collections than that say nothing
+	sameLoad  = 0.1 // a load that differs by a smaller share is the same
+	farthest  = 2.0 // by which factor a load may differ so that the model corrects for it
+	fewestGCs = 5   // fewer collections than that say nothing
 )
 
 // Against holds a receipt against what came. The check has the promises for settings that a has; it has none if a is
@@ -223,22 +223,24 @@ func (j *judge) fits(o *Outcome, p *Promise, m *Measured) Reason {
 	return j.counted(o, p, m)
 }
 
-// counted is FewCollections if fewer collections are expected than say something. Where they are fewer than in the window that was
-// promised from, the interval gets their noise: a window begins and ends between two collections.
+// counted is FewCollections if fewer collections are expected, and came, than say something: a wrong promise of few is told by many that
+// came. Where they are fewer than in the window that was promised from, the interval gets their noise: a window begins and ends between
+// two collections.
 func (j *judge) counted(o *Outcome, p *Promise, m *Measured) Reason {
 	counts := strings.HasPrefix(p.Metric, "gc-")
 	if j.Model == nil || !counts && p.Metric != "heap-peak-B" && p.Metric != "rss-peak-B" {
 		return ""
 	}
 	metric, each := j.cycles(p)
-	if _, ok := m.Values[metric]; !ok { // its requests are not known
+	came, ok := m.Values[metric]
+	if !ok { // its requests are not known
 		return ""
 	}
 	if o.Corrected {
 		each *= j.model.cycles
 	}
-	expected, before := each*m.Requests, each*j.Model.requests()
-	if expected < expectedGCs {
+	expected, before := max(each*m.Requests, 1), max(each*j.Model.requests(), 1)
+	if max(expected, came.Value*m.Requests) < fewestGCs {
 		return FewCollections
 	}
 	if more := 1/(expected*expected) - 1/(before*before); counts && more > 0 {

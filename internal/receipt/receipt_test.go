@@ -107,6 +107,7 @@ func TestJudging(t *testing.T) {
 		"not measured":            {1, func(_ *Receipt, a *After) { delete(a.Settings[0].Values, cpu) }, cpu, Untold, NoSuchMetric},
 		"hardly a collection":     {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, gcs, Untold, FewCollections},
 		"the same of the memory":  {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, rss, Untold, FewCollections},
+		"hardly one is promised":  {1, func(r *Receipt, a *After) { wrong(r, gcs, 1e-4) }, gcs, Missed, ""},
 		"fewer than in the model": {1.08, func(_ *Receipt, a *After) { a.Settings[0].Requests = 2500 }, gcs, Held, ""},
 		"as many as in the model": {1.08, nil, gcs, Missed, ""},
 		"a log without requests": {1, func(_ *Receipt, a *After) {

@@ -109,12 +109,13 @@ var layers = map[string][]string{
 	"findings":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/profiles", "analysis/slow", "analysis/tail", "analysis/timeline", "answer", "hist", "plan/how", "safe", "stats", "store"},
 	"findings/tracks":     {".", "git", "ledger", "plan", "plan/flags", "report/layout", "report/tracked", "track"},
 	"findings/predict":    {".", "analysis/gcmodel", "analysis/tail", "findings", "gctrace", "hist", "store"},
+	"findings/receipts":   {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "receipt", "safe", "stats", "store"},
 	"capacity":            {".", "hist", "stats"},
 	"report":              {".", "analysis/advice", "analysis/compare", "answer", "findings", "report/benchtable", "report/chart", "report/export", "report/html", "report/layout", "report/plot", "report/profile", "report/screen", "report/slowest", "report/tables", "report/tuned", "report/words", "stats"},
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/bisected":     {".", "analysis/compare", "analysis/profiles", "answer", "bisect", "report/chart", "report/layout", "report/screen", "report/words", "stats"},
 	"report/tracked":      {".", "answer", "report/chart", "report/html", "report/layout", "report/screen", "report/words", "track"},
-	"report/upgraded":     {".", "analysis/compare", "answer", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
+	"report/upgraded":     {".", "analysis/compare", "answer", "receipt", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},
 	"report/export":       {".", "analysis/compare", "hist", "report/layout"},
@@ -128,14 +129,16 @@ var layers = map[string][]string{
 	"report/tables":       {".", "analysis/advice", "analysis/benchstat", "analysis/compare", "analysis/exectrace", "analysis/leak", "analysis/pitfall", "analysis/profiles", "analysis/suite", "analysis/tail", "analysis/timeline", "answer", "findings", "report/benchtable", "report/asked", "report/chart", "report/layout", "report/places", "report/plot", "report/profile", "report/slowest", "report/suites", "report/words", "stats"},
 	"report/suites":       {"analysis/compare", "analysis/suite", "report/layout"},
 	"report/slowest":      {"analysis/compare", "analysis/exectrace", "analysis/slow", "report/chart", "report/layout", "report/words"},
-	"report/tuned":        {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/screen", "report/words", "stats", "tune"},
+	"report/tuned":        {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "receipt", "report/chart", "report/layout", "report/screen", "report/words", "stats", "tune"},
 	"report/words":        {".", "analysis/advice", "analysis/certify", "analysis/compare", "analysis/exectrace", "analysis/gcmodel", "analysis/leak", "analysis/pitfall", "analysis/slow", "analysis/timeline", "report/layout", "stats"},
 	"report/pprofpage":    {"analysis/profiles"},
-	"report/knee":         {".", "answer", "capacity", "report/chart", "report/layout", "report/plot", "report/screen", "report/words", "stats"},
-	"report/prediction":   {".", "analysis/gcmodel", "answer", "findings/predict", "report/chart", "report/layout", "report/plot", "report/screen", "report/words"},
+	"report/knee":         {".", "answer", "capacity", "receipt", "report/chart", "report/layout", "report/plot", "report/screen", "report/words", "stats"},
+	"report/prediction":   {".", "analysis/gcmodel", "answer", "findings/predict", "receipt", "report/chart", "report/layout", "report/plot", "report/screen", "report/words"},
+	"report/promises":     {".", "answer", "findings/receipts", "receipt", "report/layout", "report/screen", "report/words"},
 	"report/profile":      {"analysis/profiles", "report/layout", "stats"},
 	"bisect":              {".", "analysis/compare", "pattern", "stats"},
 	"track":               {"stats"},
+	"receipt":             {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "stats"}, // predicts again, for another load
 	"tune":                {".", "analysis/compare", "analysis/gcmodel", "stats"},
 	"upgrade":             {".", "analysis/compare", "stats"},
 	"web":                 {".", "analysis/compare", "analysis/profiles", "analysis/timeline", "analysis/trend", "findings", "findings/predict", "findings/tracks", "hist", "report/chart", "report/html", "report/layout", "report/pprofpage", "report/prediction", "report/words", "safe", "stats", "store"},
@@ -149,10 +152,10 @@ var layers = map[string][]string{
 	"cmd/dyno/plans":      {"campaign", "plan", "plan/flags"},
 	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "campaign/versions", "capacity", "findings", "findings/predict", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
+	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "campaign/versions", "capacity", "findings", "findings/predict", "findings/receipts", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
 	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "findings/tracks", "plan/flags", "report/bisected", "report/tracked", "store", "track"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "findings/tracks", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "findings/receipts", "findings/tracks", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "receipt", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/promises", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.
@@ -261,7 +264,7 @@ var larger = map[string]struct {
 }{
 	".":        {23, 3500, "the vocabulary of plans and results, which all others share"},
 	"campaign": {21, 3000, "the glue of each question, a file for each"},
-	"cmd/dyno": {33, 4400, "one file for each subcommand"},
+	"cmd/dyno": {33, 4600, "one file for each subcommand"},
 	"lab":      {20, 3200, "a trial from launch to result, alone and beside others"},
 }
 

@@ -17,7 +17,7 @@ import (
 // Every command of a document has flags that there are, and every plan is one. What they do is
 // tested elsewhere; this is about what nobody would notice when a flag is renamed.
 func TestCommandsOfDocuments(t *testing.T) {
-	for _, file := range []string{"README.md", "CONTRIBUTING.md", "doc/recipes.md", "doc/programs.md", "doc/ci.md", "doc/cluster.md", "doc/format.md", "doc/limits.md", "doc/method/README.md", "doc/method/measuring.md", "doc/method/turns.md", "doc/method/verdicts.md", "doc/method/leaks.md", "doc/method/profiles.md", "doc/method/benchmarks.md", "doc/method/tuning.md", "doc/method/predictions.md", "doc/studies.md"} {
+	for _, file := range []string{"README.md", "CONTRIBUTING.md", "doc/recipes.md", "doc/programs.md", "doc/ci.md", "doc/cluster.md", "doc/format.md", "doc/limits.md", "doc/method/README.md", "doc/method/measuring.md", "doc/method/turns.md", "doc/method/verdicts.md", "doc/method/leaks.md", "doc/method/profiles.md", "doc/method/benchmarks.md", "doc/method/tuning.md", "doc/method/predictions.md", "doc/method/receipts.md", "doc/studies.md"} {
 		text, err := os.ReadFile(filepath.Join("../..", file))
 		if err != nil {
 			t.Fatal(err)

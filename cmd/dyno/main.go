@@ -108,7 +108,7 @@ func newRoot() *cobra.Command {
 		}
 		return flags.Mistakef("%w", err)
 	})
-	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newTrack(), newCapacity(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
+	root.AddCommand(newRun(), newBench(), newLoad(), newWatch(), newView(), plans.NewInit(), plans.NewSchema(), newDemo(), newCertify(), newTune(), newBisect(), newUpgrade(), newTrack(), newCapacity(), newReceipt(), remote.NewAgent(version()), remote.NewImage(version()), newVersion())
 	for _, cmd := range []*cobra.Command{newCompare(), newReport(), newPredict(), newProfile(), newGC(), newSlow()} {
 		root.AddCommand(interrupt.AtOnce(cmd))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
@@ -16,18 +17,43 @@ import (
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/prediction"
+	"github.com/dynolab/dyno/internal/store"
 )
 
 type predictFlags struct {
-	gogc, limits      string
-	live              float64
-	group             string
+	gogc, limits string
+	live         float64
+	group        string
+	save, full   bool
+	sourceFlags
+	format
+}
+
+// A sourceFlags says where collections are read, and what is not said there.
+type sourceFlags struct {
 	gctrace           string
 	requests          int64
 	duration          time.Duration
 	gogcWas, limitWas string
-	full              bool
-	format
+}
+
+// flags begin with a verb, such as "predict from".
+func (o *sourceFlags) flags(fs *pflag.FlagSet, verb string) {
+	fs.StringVar(&o.gctrace, "gctrace", "", verb+" the log `file` of a program that ran with GODEBUG=gctrace=1; - is standard input")
+	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests answered during the log")
+	fs.DurationVar(&o.duration, "duration", 0, "`time` in which --requests were answered, if not that of the log; of several processes the sum")
+	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, if dyno did not set it (default 100)")
+	fs.StringVar(&o.limitWas, "limit-was", "", "`value` of GOMEMLIMIT that was in force (default none)")
+}
+
+// onlyTyped leaves out DYNO_REQUESTS and DYNO_DURATION, which are of a load.
+func (o *sourceFlags) onlyTyped(cmd *cobra.Command) {
+	if !typed(cmd, "requests") {
+		o.requests = 0
+	}
+	if !typed(cmd, "duration") {
+		o.duration = 0
+	}
 }
 
 func newPredict() *cobra.Command {
@@ -50,15 +76,13 @@ costs beyond the CPU time that the runtime attributes to it. Predict also reads 
 log of a service that ran elsewhere with GODEBUG=gctrace=1 (and gcpacertrace=1, for
 sizes to the byte). Without --requests, its figures are per minute:
 
-    dyno predict --gctrace gc.log --requests 180000 --duration 1h --gogc-was 200`,
+    dyno predict --gctrace gc.log --requests 180000 --duration 1h --gogc-was 200
+
+With --save it keeps what it predicts as a receipt, against which dyno receipt check
+holds what comes.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !typed(cmd, "requests") { // DYNO_REQUESTS and DYNO_DURATION are of a load
-				o.requests = 0
-			}
-			if !typed(cmd, "duration") {
-				o.duration = 0
-			}
+			o.onlyTyped(cmd)
 			return o.run(cmd, args)
 		},
 	}
@@ -68,11 +92,8 @@ sizes to the byte). Without --requests, its figures are per minute:
 	fs.StringVar(&o.limits, "limit", "", "predict these `values` of GOMEMLIMIT, such as none,200MiB (default some, from the lowest workable one up)")
 	fs.Float64Var(&o.live, "live", 1, "multiply the measured live heap by this `factor`")
 	fs.StringVar(&o.group, "group", "", "the other `levels`, such as rev=main, if the run varies more than GOGC and GOMEMLIMIT (default the baseline's)")
-	fs.StringVar(&o.gctrace, "gctrace", "", "predict from the log `file` of a program that ran with GODEBUG=gctrace=1; - is standard input")
-	fs.Int64Var(&o.requests, "requests", 0, "`number` of requests answered during the log")
-	fs.DurationVar(&o.duration, "duration", 0, "`time` in which --requests were answered, if not that of the log; of several processes the sum")
-	fs.StringVar(&o.gogcWas, "gogc-was", "", "`value` of GOGC that was in force, if dyno did not set it (default 100)")
-	fs.StringVar(&o.limitWas, "limit-was", "", "`value` of GOMEMLIMIT that was in force (default none)")
+	o.sourceFlags.flags(fs, "predict from")
+	fs.BoolVar(&o.save, "save", false, "keep the predictions as receipt.json in the run directory; of a log, in dyno-runs/NAME-receipt-TIME")
 	o.format.flags(fs, "format of the result: text, json or html", "text", "json", "html")
 	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
 	return cmd
@@ -87,23 +108,31 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	read.Group = o.group
 	if err := o.check(cmd, args); err != nil {
 		return err
 	}
 	var s *predict.Source
 	if o.gctrace != "" {
 		s, err = o.readLog(cmd, read)
+	} else if dir, failed := o.open(cmd, args[0]); failed != nil {
+		err = failed
 	} else {
-		s, err = o.readRun(cmd, args[0], read)
+		s, err = predict.Read(dir, read)
 	}
 	if err != nil {
 		return err
 	}
 	f := s.Forecast(s.Fit(), q)
-	w := cmd.OutOrStdout()
+	w, head := cmd.OutOrStdout(), answer.Head{Dyno: version(), Made: time.Now()}
+	if o.save {
+		if err := save(cmd, append(args, "")[0], f.Name, prediction.Receipt(f, head)); err != nil {
+			return err
+		}
+	}
 	switch o.form() {
 	case "json":
-		return report.JSON(w, prediction.JSON(f, answer.Head{Dyno: version(), Made: time.Now()}))
+		return report.JSON(w, prediction.JSON(f, head))
 	case "html":
 		return prediction.HTML(w, f)
 	}
@@ -113,21 +142,29 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 func (o *predictFlags) check(cmd *cobra.Command, args []string) error {
+	if err := o.sourceFlags.check(cmd, args); err != nil {
+		return err
+	}
+	if o.gctrace != "" && o.group != "" {
+		return flags.Mistakef("--group is for a run; a log has one group")
+	}
+	return o.forFile(cmd, "predicted.html")
+}
+
+func (o *sourceFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.gctrace == "" && len(args) == 0:
-		return flags.Mistakef("no run given (consider: dyno predict dyno-runs/NAME, or --gctrace FILE for a log)")
+		return flags.Mistakef("no run given (consider: %s dyno-runs/NAME, or --gctrace FILE for a log)", cmd.CommandPath())
 	case o.gctrace != "" && len(args) > 0:
-		return flags.Mistakef("--gctrace predicts from a log, but %s is a run (want one of them)", args[0])
+		return flags.Mistakef("--gctrace is for a log, but %s is a run (want one of them)", args[0])
 	case o.gctrace == "" && (o.requests != 0 || o.duration != 0):
 		return flags.Mistakef("--requests and --duration are for a log; a run has its own (consider: --gctrace FILE)")
-	case o.gctrace != "" && o.group != "":
-		return flags.Mistakef("--group is for a run; a log has one group")
 	case o.requests < 0 || o.duration < 0:
 		return flags.Mistakef("--requests and --duration cannot be negative")
 	case o.duration > 0 && o.requests == 0:
 		return flags.Mistakef("--duration needs --requests, the number answered in this time")
 	}
-	return o.forFile(cmd, "predicted.html")
+	return nil
 }
 
 // question is what the flags ask for.
@@ -174,8 +211,7 @@ func parseLimit(text string) (float64, error) {
 }
 
 // options say what really was in force.
-func (o *predictFlags) options() (read predict.Options, err error) {
-	read.Group = o.group
+func (o *sourceFlags) options() (read predict.Options, err error) {
 	if o.gogcWas != "" {
 		x, err := predict.ParseGOGC(o.gogcWas)
 		if err != nil {
@@ -193,18 +229,15 @@ func (o *predictFlags) options() (read predict.Options, err error) {
 	return read, nil
 }
 
-func (o *predictFlags) readRun(cmd *cobra.Command, path string, read predict.Options) (*predict.Source, error) {
+// open opens a run directory.
+func (o *sourceFlags) open(cmd *cobra.Command, path string) (*store.Dir, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file, not a run directory (consider: --gctrace %[1]s)", path)
 	}
-	dir, err := readNoted(cmd, path)
-	if err != nil {
-		return nil, err
-	}
-	return predict.Read(dir, read)
+	return readNoted(cmd, path)
 }
 
-func (o *predictFlags) readLog(cmd *cobra.Command, read predict.Options) (*predict.Source, error) {
+func (o *sourceFlags) readLog(cmd *cobra.Command, read predict.Options) (*predict.Source, error) {
 	l := predict.Log{Name: o.gctrace, Requests: float64(o.requests), Duration: o.duration, Told: gcmodel.Setting{GOGC: 100}}
 	if read.GOGC != nil {
 		l.Told.GOGC = *read.GOGC
@@ -225,7 +258,7 @@ func (o *predictFlags) readLog(cmd *cobra.Command, read predict.Options) (*predi
 		return nil, noCollections(o.gctrace)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("predict from %s: %w", l.Name, err)
+		return nil, fmt.Errorf("%s from %s: %w", cmd.Name(), l.Name, err)
 	}
 	return s, nil
 }

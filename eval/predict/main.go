@@ -6,6 +6,7 @@
 //	go run ./predict                       all workloads, some 25 minutes
 //	go run ./predict -only cache,tree      some of them
 //	go run ./predict -check                exit status 1 if a goal was missed
+//	go run ./predict -receipts             hold receipts against runs at other rates, some 40 minutes
 //
 // Nothing of dyno is imported, so that no mistake is made twice.
 package main
@@ -32,6 +33,7 @@ type options struct {
 	launches         int
 	window           time.Duration
 	experiment       string
+	held             bool
 }
 
 func main() {
@@ -43,6 +45,7 @@ func main() {
 	flag.IntVar(&o.launches, "launches", 2, "`number` of launches of each setting, twice as many of the base")
 	flag.DurationVar(&o.window, "window", 5*time.Second, "`time` for which each launch is measured")
 	flag.StringVar(&o.experiment, "experiment", "", "GOEXPERIMENT of the service, such as nogreenteagc")
+	flag.BoolVar(&o.held, "receipts", false, "keep predictions as receipts, and hold them against runs at 0.7, 1 and 1.3 times the rate")
 	flag.Parse()
 	chosen, err := choose(o.only)
 	if err != nil || flag.NArg() > 0 || o.launches < 1 || o.window <= 0 {
@@ -115,6 +118,9 @@ func measure(ctx context.Context, o options, chosen []workload, w io.Writer) err
 	}
 	defer b.log.Close()
 	fmt.Fprintln(w, program.Machine())
+	if o.held {
+		return b.receipts(ctx, chosen, w)
+	}
 	var rows []row
 	for _, x := range chosen {
 		program.Progress("%s", x.name)

@@ -66,10 +66,11 @@ type row struct {
 // workload measures the base, predicts, and measures the rest, in this order.
 func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 	base, rest := filepath.Join(b.dir, x.name+"-base"), filepath.Join(b.dir, x.name+"-rest")
-	load, err := b.load(ctx, x)
+	rate, err := b.rate(ctx, x)
 	if err != nil {
 		return nil, err
 	}
+	load := b.loadOf(rate)
 	if err := b.run(ctx, x, base, load, 2*b.launches, `{GOGC: "100"}`); err != nil {
 		return nil, err
 	}
@@ -120,23 +121,23 @@ func (b *bench) workload(ctx context.Context, x workload) ([]row, error) {
 // busy is how many CPUs the service takes under the load of all settings.
 const busy = 0.6
 
-// load finds the rate at which the service takes so many CPUs. A service that waits for a CPU tells nothing: the
+// rate finds the one at which the service takes so many CPUs. A service that waits for a CPU tells nothing: the
 // runtime books the CPU time of the collector by the wall clock.
-func (b *bench) load(ctx context.Context, x workload) (string, error) {
+func (b *bench) rate(ctx context.Context, x workload) (float64, error) {
 	out := filepath.Join(b.dir, x.name+"-rate")
 	if err := b.run(ctx, x, out, "concurrency: 1, duration: 2s", 1, `{GOGC: "100"}`); err != nil {
-		return "", err
+		return 0, err
 	}
 	f, err := b.predict(ctx, out)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	w := f.Measured[0]
 	rate := busy / (known(w.CPU) / w.Requests)
 	if !(rate > 0) {
-		return "", errors.New("its CPU time is not known")
+		return 0, errors.New("its CPU time is not known")
 	}
-	return fmt.Sprintf("rate: %.3g/s, duration: %v", rate, b.window), nil
+	return rate, nil
 }
 
 // run measures settings with launches one after the other, under the same load.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/findings/receipts"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/store"
 )
@@ -129,13 +130,16 @@ func (c *Campaign) lacks(failed error) error {
 	return failed
 }
 
-// conclude keeps an answer: as JSON, as a page, and in a sentence. It is the last if nothing failed, this included.
+// conclude keeps an answer: as JSON, as a page, as a receipt, and in a sentence. It is the last if nothing failed, this included.
 func (c *Campaign) conclude(a Answer, failed error) error {
 	write := func(name string, write func(w io.Writer) error) {
 		failed = errors.Join(failed, store.Replace(filepath.Join(c.record.Dir(), name), write))
 	}
 	write(c.record.Question+".json", func(w io.Writer) error { return report.JSON(w, a.Document()) })
 	write(store.AnswerFile, a.HTML)
+	if failed == nil {
+		failed = receipts.Of(c.record.Dir(), a)
+	}
 	return errors.Join(failed, c.record.Conclude(a.First(), failed == nil))
 }
 

@@ -19,7 +19,7 @@ var commands = []struct {
 	names []string
 }{
 	{"Measure", []string{"run", "tune", "capacity", "bench", "bisect", "upgrade", "load", "watch", "agent", "demo"}},
-	{"Read", []string{"report", "slow", "compare", "predict", "profile", "gc", "view"}},
+	{"Read", []string{"report", "slow", "compare", "predict", "receipt", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "image", "schema", "certify", "man"}},
 }
 
@@ -38,7 +38,7 @@ var flags = []struct {
 
 // owners are the commands that a flag of this name is of itself, in none of the groups.
 var owners = map[string][]string{
-	"requests": {"gc", "report", "predict"}, "baseline": {}, "duration": {"watch", "bench", "predict"}, "addr": {"view"}, "limit": {"predict"},
+	"requests": {"gc", "report", "predict", "check"}, "baseline": {}, "duration": {"watch", "bench", "predict", "check"}, "addr": {"view"}, "limit": {"predict"},
 }
 
 // Set groups the commands of root and the flags of each, and adds dyno man and the topics.

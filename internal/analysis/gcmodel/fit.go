@@ -184,9 +184,10 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	}
 	mark := k * f.meanOf(func(c *Cycle) float64 { return c.Mark })
 	p := Prediction{Setting: s, Limited: r.limited > 0.5}
-	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*f.Elapsed || f.limited(k*cycles/n)
+	elapsed := f.Elapsed / s.rate() // the same requests take so long
+	p.Spiral = r.least < spiralRoom || cycles*mark > spiralShare*elapsed || f.limited(k*cycles/n*s.rate())
 	if p.Spiral && mark > 0 {
-		cycles = min(cycles, f.Elapsed/mark)
+		cycles = min(cycles, elapsed/mark)
 	}
 	peak := r.peak(max(cycles/f.launches(), 1)) * f.peak
 	gc := k * f.GCCPU * cycles / n
@@ -202,10 +203,10 @@ func (m *Model) from(f *facts, s Setting) (Prediction, float64) {
 	some := f.sampling()
 	p.Cycles = around(cycles/f.Requests, math.Hypot(math.Hypot(sd.cycles, count), some))
 	p.GCCPU = around(gc/f.Requests, math.Hypot(math.Hypot(sd.gcCPU, count), some))
-	p.CPU = around(cpu/f.Requests, math.Hypot(sd.cpu, min(m.priceSD*math.Abs(gc-f.GCCPU)/cpu, mostPriceError)))
+	p.CPU = around(cpu/f.Requests, math.Hypot(math.Hypot(sd.cpu, rateCPU*math.Log(s.rate())), min(m.priceSD*math.Abs(gc-f.GCCPU)/cpu, mostPriceError)))
 	p.HeapPeak = around(peak, math.Hypot(sd.heap, some))
 	p.RSSPeak = around(rss, math.Hypot(sd.rss, some*peak/rss))
-	p.Marking = around(min(cycles*mark/f.Elapsed, 1), math.Hypot(sd.gcCPU, count))
+	p.Marking = around(min(cycles*mark/elapsed, 1), math.Hypot(sd.gcCPU, count))
 	return p, bytes
 }
 
@@ -228,6 +229,10 @@ const (
 	spiralRoom  = 0.05 // the goal is so little above the marked heap
 	spiralShare = 0.8  // a collection is under way so much of the time
 )
+
+// rateCPU is by how much the CPU time of a request changes with the rate, as a power: work that comes with time is charged to fewer
+// requests at a low rate. It is assumed, not fitted.
+const rateCPU = 0.15
 
 // mostPriceError is what an error of the price can do to the CPU time at most, as a logarithm.
 const mostPriceError = 0.7
@@ -270,7 +275,7 @@ func (m *Model) Cliff(gogc, live float64) float64 {
 	}
 	for hi-lo > MiB/4 {
 		limit := (lo + hi) / 2
-		if m.Predict(Setting{gogc, limit, live}).Spiral {
+		if m.Predict(Setting{GOGC: gogc, Limit: limit, Live: live}).Spiral {
 			lo = limit
 		} else {
 			hi = limit

@@ -26,6 +26,7 @@ type program struct {
 
 func (p program) run(s Setting, seed uint64) Window {
 	r := rand.New(rand.NewPCG(seed, 1))
+	p.alloc, p.requestsRate, p.cpuBeside = s.rate()*p.alloc, s.rate()*p.requestsRate, s.rate()*p.cpuBeside
 	w := Window{Setting: s, Procs: 2, Elapsed: p.seconds, Requests: p.requestsRate * p.seconds, Overhead: p.overhead}
 	runways := make([]float64, 4)
 	marked := p.live * s.scale()
@@ -97,7 +98,8 @@ func TestPredict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Fit(p.run(Setting{GOGC: 100}, 1))
 			for _, s := range []Setting{
-				{GOGC: 100}, {GOGC: 50}, {GOGC: 200}, {GOGC: 300}, {Off, 90 * MiB, 0}, {Off, 140 * MiB, 0}, {100, 80 * MiB, 0}, {100, 0, 1.25},
+				{GOGC: 100}, {GOGC: 50}, {GOGC: 200}, {GOGC: 300}, {GOGC: Off, Limit: 90 * MiB}, {GOGC: Off, Limit: 140 * MiB}, {GOGC: 100, Limit: 80 * MiB}, {GOGC: 100, Live: 1.25},
+				{GOGC: 50, Rate: 1.3}, {GOGC: 200, Rate: 0.7}, {GOGC: 200, Rate: 0.7, Live: 1.2}, {GOGC: Off, Limit: 90 * MiB, Rate: 1.3},
 			} {
 				got, w := m.Predict(s), p.run(s, 2)
 				n := w.Requests
@@ -145,9 +147,9 @@ func TestDoubts(t *testing.T) {
 		{with(func(p *program) { p.cost = 5e-9 }), Setting{GOGC: 100}, MuchGC},
 		{service, Setting{GOGC: 20}, MuchGC},
 		{with(func(p *program) { p.scan = 100 * MiB }), Setting{GOGC: 200}, Clamped},
-		{service, Setting{Off, 54 * MiB, 0}, NearCliff},
+		{service, Setting{GOGC: Off, Limit: 54 * MiB}, NearCliff},
 		{service, Setting{GOGC: 2000}, FarAway},
-		{with(func(p *program) { p.overhead = math.NaN() }), Setting{Off, 100 * MiB, 0}, NoOverhead},
+		{with(func(p *program) { p.overhead = math.NaN() }), Setting{GOGC: Off, Limit: 100 * MiB}, NoOverhead},
 	} {
 		if c.want == MuchGC && c.s.GOGC == 20 {
 			c.p.cost = 1.5e-9
@@ -187,7 +189,7 @@ func TestCliff(t *testing.T) {
 	if least < service.live+service.overhead || least > 1.3*(service.live+service.overhead) {
 		t.Errorf("the cliff is at %.1f MiB", least/MiB)
 	}
-	if !m.Predict(Setting{Off, 0.97 * least, 0}).Spiral || m.Predict(Setting{Off, 1.1 * least, 0}).Spiral {
+	if !m.Predict(Setting{GOGC: Off, Limit: 0.97 * least}).Spiral || m.Predict(Setting{GOGC: Off, Limit: 1.1 * least}).Spiral {
 		t.Error("the spiral is not below the cliff alone")
 	}
 	if more := m.Cliff(Off, 1.5); more < least+0.4*service.live {
@@ -211,7 +213,7 @@ func TestPredictionsArePossible(t *testing.T) {
 	if least := m.Cliff(Off, 1); least > 2*(service.live+service.overhead) { // a clock that counts waiting makes no spiral
 		t.Errorf("the cliff is at %.1f MiB", least/MiB)
 	}
-	for _, s := range []Setting{{GOGC: 100}, {GOGC: 1600}, {Off, MiB, 0}, {Off, 60 * MiB, 0}, {GOGC: 0}} {
+	for _, s := range []Setting{{GOGC: 100}, {GOGC: 1600}, {GOGC: Off, Limit: MiB}, {GOGC: Off, Limit: 60 * MiB}, {GOGC: 0}} {
 		p := m.Predict(s)
 		for what, e := range map[string]Estimate{"collections": p.Cycles, "CPU": p.CPU, "heap peak": p.HeapPeak, "RSS peak": p.RSSPeak} {
 			if !(e.Value > 0 && e.Lo > 0 && e.Lo <= e.Value && e.Value <= e.Hi) || math.IsInf(e.Hi, 1) {
@@ -226,7 +228,7 @@ func TestPredictionsArePossible(t *testing.T) {
 func TestFilling(t *testing.T) {
 	w := service.run(Setting{GOGC: 100}, 1)
 	w.Filling = 0.9
-	filled, plain := Fit(w).Predict(Setting{Off, 90 * MiB, 0}), Fit(service.run(Setting{GOGC: 100}, 1)).Predict(Setting{Off, 90 * MiB, 0})
+	filled, plain := Fit(w).Predict(Setting{GOGC: Off, Limit: 90 * MiB}), Fit(service.run(Setting{GOGC: 100}, 1)).Predict(Setting{GOGC: Off, Limit: 90 * MiB})
 	if more := filled.Cycles.Value / plain.Cycles.Value; more < 1.02 || more > 1.5 {
 		t.Errorf("with slots to fill there are %.3f times as many collections", more)
 	}

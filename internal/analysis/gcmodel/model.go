@@ -17,6 +17,7 @@ type Setting struct {
 	GOGC  float64 // percent; Off means off
 	Limit float64 // GOMEMLIMIT in bytes; 0 means none
 	Live  float64 // factor of the live heap that was measured; 0 means 1
+	Rate  float64 // factor of the rate at which the program allocated and was asked; 0 means 1, as in all that was measured
 }
 
 // Off is GOGC=off.

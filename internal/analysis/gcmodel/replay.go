@@ -209,6 +209,7 @@ func cold(by float64) float64 { return math.Pow(by, 0.1) }
 func (f *facts) again(s Setting, slower float64) (r replayed) {
 	k := s.scale() / f.scale()
 	r.slower = slower
+	marking := slower * k * s.rate() // a collection takes its time, in which so much more is allocated
 	n := max(2*len(f.live), 60)
 	marked := k*f.live[0] + f.black[0]
 	var rooms []float64
@@ -217,11 +218,11 @@ func (f *facts) again(s Setting, slower float64) (r replayed) {
 		goal, limited := f.goal(s, marked)
 		room := max(goal-marked, leastRunway)
 		goal = marked + room
-		natural, rise := slower*k*f.black[j], 0.0
+		natural, rise := marking*f.black[j], 0.0
 		if limited {
 			rise = f.filling * natural
 		}
-		trigger := goal - ahead(room, slower*k*f.runway[j], rise)
+		trigger := goal - ahead(room, marking*f.runway[j], rise)
 		if !limited {
 			trigger = max(trigger, min(marked+leastSweep, goal))
 		}
@@ -257,6 +258,13 @@ func (s Setting) scale() float64 {
 		return 1
 	}
 	return s.Live
+}
+
+func (s Setting) rate() float64 {
+	if s.Rate == 0 {
+		return 1
+	}
+	return s.Rate
 }
 
 // goal is the heap that the pacer wants to stay below, and whether the limit sets it.

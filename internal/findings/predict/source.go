@@ -142,12 +142,7 @@ type reader struct {
 
 // group chooses the settings that differ only in what the collector is told.
 func (rd *reader) group() error {
-	var groups []string
-	for _, s := range rd.dir.Run.Plan.Levels() {
-		if g := groupOf(s); !slices.Contains(groups, g) {
-			groups = append(groups, g)
-		}
-	}
+	groups := Groups(rd.dir.Run.Plan)
 	rd.Group = groups[0]
 	if want := rd.options.Group; want != "" {
 		if !slices.Contains(groups, want) {
@@ -173,6 +168,16 @@ func (rd *reader) group() error {
 		return fmt.Errorf("%s varies GOGC or GOMEMLIMIT, so its plan has their values (consider: without --gogc-was and --limit-was)", rd.dir.Path)
 	}
 	return nil
+}
+
+// Groups are the levels of other factors than the collector's that a plan has, each once: a source is of one of them.
+func Groups(e *dyno.Experiment) (groups []string) {
+	for _, s := range e.Levels() {
+		if g := groupOf(s); !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 // groupOf are the levels that the collector is not told, as a text.

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dynolab/dyno/cmd/dyno/interrupt"
+	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/findings/receipts"
+	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/receipt"
+	"github.com/dynolab/dyno/internal/report"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/promises"
+	"github.com/dynolab/dyno/internal/store"
+)
+
+// runsRoot is where run directories are unless said.
+const runsRoot = "dyno-runs"
+
+func newReceipt() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "receipt",
+		Short: "Hold what dyno promised against what came",
+		Long: `Receipt keeps the promises of dyno. Every dyno predict --save, and every answer of tune,
+capacity and upgrade that has figures, leaves a receipt: what was promised, with
+intervals, under which load, and by which version. Receipt check holds it against
+what came, and receipt list says how many of all promises held.
+
+    dyno predict DIR --save                       promise
+    dyno receipt check dyno-runs/shop-20261121-101500
+    dyno receipt list`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return flags.Mistakef("unknown command %q (want check or list)", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	cmd.AddCommand(interrupt.AtOnce(newReceiptCheck()), interrupt.AtOnce(newReceiptList()))
+	return cmd
+}
+
+func newReceiptList() *cobra.Command {
+	var o format
+	var full bool
+	cmd := &cobra.Command{
+		Use:   "list [ROOT]",
+		Short: "List receipts, and how many of all promises held",
+		Long: `List prints the receipts below a directory, dyno-runs unless said, with what came of
+them, and the share of promises that held, by command and figure.
+
+    dyno receipt list
+    dyno receipt list ~/work --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := append(args, runsRoot)[0]
+			found, err := findReceipts(cmd, root)
+			if err != nil {
+				return err
+			}
+			l, w := &promises.List{Root: root, Kept: found}, cmd.OutOrStdout()
+			if o.form() == "json" {
+				return report.JSON(w, l.JSON(answer.Head{Dyno: version(), Made: time.Now()}))
+			}
+			look := lookOf(w)
+			look.Full = full
+			_, err = fmt.Fprint(w, l.Text(look))
+			return err
+		},
+	}
+	o.flags(cmd.Flags(), "format of the result: text or json", "text", "json")
+	cmd.Flags().BoolVarP(&full, "full", "v", false, "print all instead of one screen")
+	return cmd
+}
+
+type receiptFlags struct {
+	root, file, name string
+	gate, full       bool
+	sourceFlags
+	format
+}
+
+func newReceiptCheck() *cobra.Command {
+	var o receiptFlags
+	cmd := &cobra.Command{
+		Use:   "check [DIR]",
+		Short: "Hold receipts against a later run, watch or log",
+		Long: `Check holds receipts against what came after: a run directory, which dyno watch of a
+live service writes too, or a log of one that ran with GODEBUG=gctrace=1. Of each
+figure it says whether the promise held, did not hold, or cannot be told, for example
+since the load changed. Where the model can, it corrects for the load. It takes the
+receipts of the same service that promise for the setting, and keeps what came of them
+beside each. What is checked twice counts once.
+
+    dyno receipt check dyno-runs/shop-20261121-101500
+    dyno receipt check DIR --receipt dyno-runs/shop-tune-20261120-090000/receipt.json
+    dyno receipt check --gctrace gc.log --requests 180000 --gogc-was 200 --name shop
+    dyno receipt check DIR --gate                 exit status 99 if a promise did not hold`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.onlyTyped(cmd)
+			return o.run(cmd, args)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.file, "receipt", "", "hold this receipt `file` against it, not those that fit")
+	fs.StringVar(&o.root, "root", runsRoot, "look for receipts below this `dir`ectory")
+	fs.StringVar(&o.name, "name", "", "`name` of the service in receipts, if it is not that of the run")
+	o.sourceFlags.flags(fs, "hold receipts against")
+	fs.BoolVar(&o.gate, "gate", false, "exit with status 99 if a promise did not hold")
+	o.format.flags(fs, "format of the result: text or json", "text", "json")
+	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
+	return cmd
+}
+
+func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(cmd, args); err != nil {
+		return err
+	}
+	after, err := o.after(cmd, args)
+	if err != nil {
+		return err
+	}
+	c := &promises.Checked{After: after, Root: o.root}
+	if c.Held, err = o.held(cmd, after); err != nil {
+		return err
+	}
+	head := answer.Head{Dyno: version(), Made: time.Now()}
+	for i := range c.Held {
+		h := &c.Held[i]
+		h.Check.Dyno, h.Check.Made = head.Dyno, head.Made
+		if h.Late {
+			continue
+		}
+		if err := h.Add(h.Check); err != nil {
+			return err
+		}
+	}
+	found, err := findReceipts(cmd, o.root)
+	if o.file != "" && !slices.ContainsFunc(found, func(k *receipts.Kept) bool { return k.ID == c.Held[0].ID }) { // it may lie elsewhere
+		found, err = append(found, c.Held[0].Kept), nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Rates = promises.RatesOf(found)
+	w := cmd.OutOrStdout()
+	if o.form() == "json" {
+		err = report.JSON(w, c.JSON(head))
+	} else {
+		look := lookOf(w)
+		look.Full = o.full
+		_, err = fmt.Fprint(w, c.Text(look))
+	}
+	if n := c.Missed(); err == nil && o.gate && n > 0 {
+		return &gateError{exitThreshold, layout.Count(n, "promise") + " did not hold"}
+	}
+	return err
+}
+
+// after reads what came.
+func (o *receiptFlags) after(cmd *cobra.Command, args []string) (*receipt.After, error) {
+	read, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	if o.gctrace != "" {
+		s, err := o.readLog(cmd, read)
+		if err != nil {
+			return nil, err
+		}
+		return receipts.Log(s), nil
+	}
+	dir, err := o.open(cmd, args[0])
+	if err != nil {
+		return nil, err
+	}
+	return receipts.Run(dir, read)
+}
+
+// held holds the receipts that fit against what came: of the same service, for one of its settings, and made before.
+func (o *receiptFlags) held(cmd *cobra.Command, after *receipt.After) (held []promises.Held, err error) {
+	var ran []string
+	for _, s := range after.Settings {
+		ran = append(ran, s.Levels.String())
+	}
+	if o.file != "" {
+		k, err := receipts.Read(o.file)
+		if err != nil {
+			return nil, err
+		}
+		h := promises.Held{Kept: k, Check: k.Against(after), Late: !k.Before(after)}
+		if len(h.Check.Outcomes) == 0 {
+			return nil, fmt.Errorf("%s promises nothing for the settings of %s (%s)", o.file, after.Path, strings.Join(ran, ", "))
+		}
+		return []promises.Held{h}, nil
+	}
+	found, err := findReceipts(cmd, o.root)
+	if err != nil {
+		return nil, err
+	}
+	late := 0
+	var names []string
+	for _, k := range found {
+		h := promises.Held{Kept: k, Check: k.Against(after)}
+		switch {
+		case len(h.Check.Outcomes) == 0 || !o.same(k, after):
+		case !k.Before(after):
+			late++
+		default:
+			held = append(held, h)
+			if !slices.Contains(names, k.Name) {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	switch {
+	case len(held) == 0 && late > 0:
+		return nil, fmt.Errorf("%s below %s promised for %s, but after it was measured (consider: --receipt FILE, which does not count it)", layout.Count(late, "receipt"), o.root, after.Path)
+	case len(held) == 0:
+		return nil, fmt.Errorf("no receipt below %s promises for %s of %s (consider: dyno predict DIR --save before a change; --name, or --receipt FILE)", o.root, strings.Join(ran, ", "), after.Path)
+	case len(names) > 1 && o.name == "" && after.Name == "":
+		return nil, flags.Mistakef("receipts for this setting are of several services, and a log does not say of which it is (consider: --name, one of %s)", strings.Join(names, ", "))
+	}
+	return held, nil
+}
+
+// same reports whether a receipt is of the service that ran. A log does not say which that is.
+func (o *receiptFlags) same(k *receipts.Kept, after *receipt.After) bool {
+	switch {
+	case o.name != "":
+		return k.Name == o.name
+	case after.Name == "":
+		return true
+	}
+	return k.Name == after.Name || k.Subject != "" && k.Subject == after.Subject
+}
+
+// findReceipts notes receipts that cannot be read.
+func findReceipts(cmd *cobra.Command, root string) ([]*receipts.Kept, error) {
+	found, unread, err := receipts.Find(root)
+	for _, err := range unread {
+		notef(cmd, "a receipt is left out: %v", err)
+	}
+	return found, err
+}
+
+// save keeps a receipt in a directory, "" for a new one that is named after a log.
+func save(cmd *cobra.Command, dir, name string, r *receipt.Receipt) (err error) {
+	if r == nil {
+		return errors.New("nothing is promised: all settings were measured, or have no limit (consider: --gogc)")
+	}
+	if dir == "" {
+		if dir, err = store.NewPath(strings.TrimSuffix(filepath.Base(name), ".log")+"-receipt", time.Now()); err != nil {
+			return err
+		}
+	}
+	path, err := receipts.Keep(dir, r)
+	if err == nil {
+		notef(cmd, "%s are kept in %s (consider, after the change: %s receipt check DIR)", layout.Count(len(r.Promises), "promise"), path, self())
+	}
+	return err
+}

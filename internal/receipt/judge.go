@@ -1,0 +1,361 @@
+package receipt
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dynolab/dyno"
+	"github.com/dynolab/dyno/internal/answer"
+)
+
+// A Word is what came of a promise.
+type Word string
+
+// The words.
+const (
+	Held   Word = "held"
+	Missed Word = "missed"
+	Untold Word = "untold" // it cannot be told
+)
+
+// A Reason is why a promise cannot be told.
+type Reason string
+
+// The reasons.
+const (
+	LoadChanged    Reason = "load-changed"
+	MachineChanged Reason = "machine-changed"
+	NoSuchMetric   Reason = "no-such-metric"      // it was not measured
+	NoBaseline     Reason = "no-baseline"         // a ratio needs both settings
+	FewBlocks      Reason = "too-few-blocks"      // for an interval of a later ratio
+	FewCollections Reason = "too-few-collections" // as were promised, and as came
+	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
+	ClosedLoad     Reason = "closed-load"         // whose rate gives way
+)
+
+// A Value is the median of some trials, with its interval of 95 %, NaN if there is none.
+type Value struct {
+	Value, Lo, Hi float64
+	Trials        int
+}
+
+// A Measured is one setting of what came after.
+type Measured struct {
+	Levels   dyno.Setting // with GOGC and GOMEMLIMIT where they are known
+	Load     Load
+	Requests float64 // of all its windows, or minutes where figures are per minute
+	Values   map[string]Value
+}
+
+// An After is a run, or a log, that promises are held against.
+type After struct {
+	ID       string // the same of a log that has grown, and of a run that was copied
+	Path     string
+	Name     string // "" of a log
+	Subject  string
+	Assumed  string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
+	Started  time.Time // zero of a log
+	Machine  Machine
+	Open     bool // the load keeps its rate
+	Settings []Measured
+	Ratio    func(of, to int, metric string) (Value, bool) // of two settings, measured side by side; nil if there are none
+}
+
+// A Change is the load after by the load before; NaN where one of them is not known.
+type Change struct {
+	Rate  Number `json:"req/s"`
+	Alloc Number `json:"alloc-B/s"`
+	Live  Number `json:"live-B"`
+}
+
+// An Outcome is a promise with what came of it.
+type Outcome struct {
+	answer.Setting
+	Against   *answer.Setting `json:"against,omitempty"`
+	Metric    string          `json:"metric"`
+	Promised  Interval        `json:"promised"`
+	Judged    Interval        `json:"judged"` // Promised for the load that came, and with the noise of the later measurement where that is to be added
+	Level     float64         `json:"level"`
+	Seen      Number          `json:"seen"`
+	Trials    int             `json:"trials,omitempty"`
+	Word      Word            `json:"outcome"`
+	Reason    Reason          `json:"reason,omitempty"`
+	Change    *Change         `json:"load,omitempty"`      // nil if the load was the same
+	Corrected bool            `json:"corrected,omitempty"` // Judged is what the model makes of the promise under the load that came
+	Doubted   bool            `json:"doubted,omitempty"`   // the promise had a doubt
+}
+
+// A Check is one receipt held against one After.
+type Check struct {
+	Kind     string    `json:"kind"`
+	Schema   int       `json:"schema"`
+	Dyno     string    `json:"dyno"` // version
+	Made     time.Time `json:"made"`
+	Receipt  string    `json:"receipt"` // its ID
+	From     string    `json:"from"`
+	After    string    `json:"after"` // its path
+	AfterID  string    `json:"after_id"`
+	Outcomes []Outcome `json:"outcomes"`
+}
+
+// Bounds of judging.
+const (
+	sameLoad  = 0.1 // a load that differs by a smaller share is the same
+	farthest  = 2.0 // by which factor a load may differ so that the model corrects for it
+	fewestGCs = 5   // fewer collections than that say nothing
+)
+
+// Against holds a receipt against what came. The check has the promises for settings that a has; it has none if a is
+// about others.
+func (r *Receipt) Against(a *After) Check {
+	c := Check{Kind: CheckKind, Schema: Schema, Receipt: r.ID, From: r.From, After: a.Path, AfterID: a.ID, Outcomes: []Outcome{}}
+	j := judge{Receipt: r, after: a}
+	for i := range r.Promises {
+		if at := a.find(r.Promises[i].Levels); at >= 0 {
+			c.Outcomes = append(c.Outcomes, j.outcome(&r.Promises[i], at))
+		}
+	}
+	return c
+}
+
+// Before reports whether the receipt was made before what came, as far as that is known. Else it promised nothing.
+func (r *Receipt) Before(a *After) bool { return a.Started.IsZero() || r.Made.Before(a.Started) }
+
+// find is the place of the first setting that has the levels, as far as it says them; -1 if there is none.
+func (a *After) find(levels dyno.Setting) int {
+	for i := range a.Settings {
+		if agree(levels, a.Settings[i].Levels) {
+			return i
+		}
+	}
+	return -1
+}
+
+// agree reports whether two settings have the same level of each factor that both have.
+func agree(a, b dyno.Setting) bool {
+	for _, l := range a {
+		value, ok := b.Get(l.Factor)
+		if !ok || value == l.Value {
+			continue
+		}
+		same := false
+		switch one := (dyno.Setting{l}); l.Factor {
+		case "GOGC", "GOMEMLIMIT":
+			same = told(one) == told(dyno.Setting{{Factor: l.Factor, Value: value}})
+		case "go":
+			same = strings.TrimPrefix(value, "go") == strings.TrimPrefix(l.Value, "go")
+		}
+		if !same {
+			return false
+		}
+	}
+	return true
+}
+
+type judge struct {
+	*Receipt
+	after *After
+	model corrector
+}
+
+// outcome judges a promise by the setting of that place.
+func (j *judge) outcome(p *Promise, at int) Outcome {
+	m := &j.after.Settings[at]
+	o := Outcome{
+		Setting: p.Setting, Against: p.Against, Metric: p.Metric, Promised: p.Interval, Judged: p.Interval, Level: p.Level, Seen: Number(math.NaN()),
+		Word: Untold, Doubted: len(p.Doubts) > 0,
+	}
+	seen, reason := j.seen(p, at)
+	if p.Metric == CapacityMetric && reason == NoSuchMetric {
+		j.carries(&o, p, m)
+		return o
+	}
+	if o.Reason = reason; reason != "" {
+		return o
+	}
+	o.Seen, o.Trials = Number(seen.Value), seen.Trials
+	if o.Reason = j.fits(&o, p, m); o.Reason != "" {
+		return o
+	}
+	if p.Truth {
+		o.Judged = o.Judged.and(seen)
+	}
+	if o.Word = Missed; o.Judged.has(seen.Value) {
+		o.Word = Held
+	}
+	return o
+}
+
+// seen is the measured value of a promise, or why there is none.
+func (j *judge) seen(p *Promise, at int) (v Value, why Reason) {
+	if p.Against == nil {
+		if v, ok := j.after.Settings[at].Values[p.Metric]; ok && !math.IsNaN(v.Value) {
+			return v, ""
+		}
+		return v, NoSuchMetric
+	}
+	base := j.after.find(p.Against.Levels)
+	if base < 0 || base == at || j.after.Ratio == nil {
+		return v, NoBaseline
+	}
+	v, ok := j.after.Ratio(at, base, p.Metric)
+	switch {
+	case !ok || math.IsNaN(v.Value):
+		return v, NoSuchMetric
+	case math.IsNaN(v.Lo) || math.IsNaN(v.Hi):
+		return v, FewBlocks
+	}
+	return v, ""
+}
+
+// fits says why a promise is not about what came, or corrects it for the load.
+func (j *judge) fits(o *Outcome, p *Promise, m *Measured) Reason {
+	if !j.Machine.same(j.after.Machine) && timed(p.Metric) {
+		return MachineChanged
+	}
+	if change := j.Load.to(m.Load, p.Metric); change.moved() && p.Metric != CapacityMetric {
+		o.Change = &change
+		if p.Against != nil || j.Model == nil || !j.model.correct(j.Model, o, p, change) {
+			return LoadChanged
+		}
+	}
+	return j.counted(o, p, m)
+}
+
+// counted is FewCollections if fewer collections are expected, and came, than say something: a wrong promise of few is told by many that
+// came. Where they are fewer than in the window that was promised from, the interval gets their noise: a window begins and ends between
+// two collections.
+func (j *judge) counted(o *Outcome, p *Promise, m *Measured) Reason {
+	counts := strings.HasPrefix(p.Metric, "gc-")
+	if j.Model == nil || !counts && p.Metric != "heap-peak-B" && p.Metric != "rss-peak-B" {
+		return ""
+	}
+	metric, each := j.cycles(p)
+	came, ok := m.Values[metric]
+	if !ok { // its requests are not known
+		return ""
+	}
+	if o.Corrected {
+		each *= j.model.cycles
+	}
+	expected, before := max(each*m.Requests, 1), max(each*j.Model.requests(), 1)
+	if max(expected, came.Value*m.Requests) < fewestGCs {
+		return FewCollections
+	}
+	if more := 1/(expected*expected) - 1/(before*before); counts && more > 0 {
+		o.Judged = o.Judged.wider(countNoise * math.Sqrt(more))
+	}
+	return ""
+}
+
+// countNoise is the standard deviation of how many collections end in a window, of which there would be a whole number and a
+// part.
+const countNoise = 0.41
+
+// cycles are the collections per request, or per minute, that are promised for the promise's setting; "" if none are.
+func (r *Receipt) cycles(of *Promise) (metric string, each float64) {
+	for i := range r.Promises {
+		if p := &r.Promises[i]; p.Name == of.Name && strings.HasPrefix(p.Metric, "gc-cycles/") {
+			return p.Metric, float64(p.Value)
+		}
+	}
+	return "", math.NaN()
+}
+
+// carries judges a capacity by a run at one rate: up to the interval all objectives hold, beyond it one does not.
+func (j *judge) carries(o *Outcome, p *Promise, m *Measured) {
+	rate, sent := m.Values["sent/s"]
+	holds, seen := m.hold(p.Objectives)
+	if !sent || !seen || len(p.Objectives) == 0 {
+		o.Reason = NoSuchMetric
+		return
+	}
+	o.Seen, o.Trials = Number(rate.Value), rate.Trials
+	below, beyond := rate.Value <= float64(p.Lo), rate.Value >= float64(p.Hi) // neither if there is no such bound
+	switch {
+	case !j.after.Open:
+		o.Reason = ClosedLoad
+	case !j.Machine.same(j.after.Machine):
+		o.Reason = MachineChanged
+	case !below && !beyond:
+		o.Reason = BetweenRates
+	case holds == below:
+		o.Word = Held
+	default:
+		o.Word = Missed
+	}
+}
+
+// hold reports whether all objectives hold; seen is false if one of them was not measured.
+func (m *Measured) hold(objectives []string) (holds, seen bool) {
+	holds = true
+	for _, text := range objectives {
+		t, err := dyno.ParseThreshold(text)
+		if err != nil {
+			return false, false
+		}
+		metric, limit, err := t.Of(nil)
+		v, ok := m.Values[metric.Name]
+		if share, bad := dyno.ParseFraction(t.Literal); t.Name == "failures" && bad == nil && m.Requests > 0 {
+			v, ok = m.Values["failures"]
+			v.Value, limit, err = v.Value*float64(v.Trials)/m.Requests, float64(share), nil
+		}
+		if err != nil || !ok {
+			return false, false
+		}
+		holds = holds && (v.Value < limit || v.Value == limit && t.Op == "<=")
+	}
+	return holds, true
+}
+
+// same reports whether two machines are as fast as each other, as far as that is known.
+func (m Machine) same(n Machine) bool {
+	return (m.CPU == "" || n.CPU == "" || m.CPU == n.CPU) && (m.CPUs == 0 || n.CPUs == 0 || m.CPUs == n.CPUs)
+}
+
+// to is how a load has changed, for a metric. A figure per minute has no requests.
+func (l Load) to(after Load, metric string) Change {
+	c := Change{Rate: after.Rate / l.Rate, Alloc: after.Alloc / l.Alloc, Live: after.Live / l.Live}
+	if math.IsNaN(float64(c.Live)) {
+		c.Live = after.Marked / l.Marked
+	}
+	if strings.HasSuffix(metric, "/min") {
+		c.Rate = 1
+	}
+	return c
+}
+
+// moved reports whether the load is another. What is not known is the same.
+func (c Change) moved() bool {
+	for _, x := range []Number{c.Rate, c.Alloc, c.Live} {
+		if math.Abs(math.Log(float64(x))) > math.Log1p(sameLoad) {
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether an interval contains a value. An absent bound excludes nothing.
+func (i Interval) has(x float64) bool { return !(x < float64(i.Lo)) && !(x > float64(i.Hi)) }
+
+// wider adds an error, as a standard deviation of the logarithm, to an interval of 90 %.
+func (i Interval) wider(sd float64) Interval { return i.add(1.645*sd, 1.645*sd) }
+
+// and adds the noise of a value to an interval. Each side is that of the difference of two figures, whose errors add up as squares.
+func (i Interval) and(v Value) Interval {
+	below, above := math.Log(v.Value/v.Lo), math.Log(v.Hi/v.Value)
+	return i.add(above, below)
+}
+
+// add makes both sides wider by reaches, logarithms. A reach that is unknown adds nothing.
+func (i Interval) add(below, above float64) Interval {
+	v := float64(i.Value)
+	if lo := math.Log(v / float64(i.Lo)); below > 0 && lo >= 0 {
+		i.Lo = Number(v / math.Exp(math.Hypot(lo, below)))
+	}
+	if hi := math.Log(float64(i.Hi) / v); above > 0 && hi >= 0 {
+		i.Hi = Number(v * math.Exp(math.Hypot(hi, above)))
+	}
+	return i
+}

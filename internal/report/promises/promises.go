@@ -1,0 +1,250 @@
+// Package promises writes what came of receipts: as text for a terminal, and as JSON.
+//
+// It has the sentences of receipts. Package receipt judges, package findings/receipts reads and keeps.
+package promises
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dynolab/dyno/internal/findings/receipts"
+	"github.com/dynolab/dyno/internal/receipt"
+	"github.com/dynolab/dyno/internal/report/layout"
+	"github.com/dynolab/dyno/internal/report/screen"
+	"github.com/dynolab/dyno/internal/report/words"
+)
+
+// A Held is one receipt that was held against what came.
+type Held struct {
+	*receipts.Kept
+	Check receipt.Check
+	Late  bool // it was made after what came, so that it does not count
+}
+
+// A Checked is all receipts that were held against what came, the newest first.
+type Checked struct {
+	After *receipt.After
+	Held  []Held
+	Root  string // where receipts are
+	Rates Rates  // of all receipts there
+}
+
+// Rates are the shares of promises that held.
+type Rates struct {
+	All, Doubted receipt.Rate // without doubts, and with
+	Each         []receipt.Rate
+}
+
+// RatesOf are those of all checks of receipts.
+func RatesOf(kept []*receipts.Kept) (r Rates) {
+	var all []receipt.Check
+	for _, k := range kept {
+		all = append(all, k.Checks...)
+	}
+	r.All, r.Each = receipt.Rates(all, false)
+	r.Doubted, _ = receipt.Rates(all, true)
+	return r
+}
+
+// Missed counts the promises that did not hold, of receipts that count.
+func (c *Checked) Missed() (n int) {
+	for _, h := range c.Held {
+		if !h.Late {
+			n += count(h.Check.Outcomes, receipt.Missed)
+		}
+	}
+	return n
+}
+
+func count(os []receipt.Outcome, word receipt.Word) (n int) {
+	for _, o := range os {
+		if o.Word == word {
+			n++
+		}
+	}
+	return n
+}
+
+// Text is the check as a screen of text, or with o.Full as long as it gets.
+func (c *Checked) Text(o layout.Options) string {
+	a := &screen.Answer{Head: []string{c.First()}, Rest: " (consider: --full).", Last: c.Rates.sentence(c.Root)}
+	if c.After.Assumed != "" {
+		a.Notes = append(a.Notes, fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", c.After.Assumed))
+	}
+	for i := range c.Held {
+		h := &c.Held[i]
+		a.Parts = append(a.Parts, screen.Part{Section: h.section(), Rank: i, Name: h.Path})
+	}
+	return a.Text(o)
+}
+
+// First is what came of the promises, in a sentence.
+func (c *Checked) First() string {
+	var all []receipt.Outcome
+	for _, h := range c.Held {
+		all = append(all, h.Check.Outcomes...)
+	}
+	return fmt.Sprintf("%s: of %s, %d held, %d did not hold, and %d cannot be told.", layout.Clean(c.After.Path), layout.Count(len(all), "promise"),
+		count(all, receipt.Held), count(all, receipt.Missed), count(all, receipt.Untold))
+}
+
+// made says who promised, and when.
+func made(k *receipts.Kept) string {
+	return fmt.Sprintf("dyno %s of %s, %s", k.From, layout.Clean(k.Name), k.Made.Local().Format("2 Jan 2006 15:04"))
+}
+
+// section is one receipt as a table, a row for each promise.
+func (h *Held) section() *layout.Section {
+	s := &layout.Section{Title: fmt.Sprintf("promised by %s (%s)", made(h.Kept), layout.Clean(h.Path))}
+	g := layout.Grid{Cols: layout.Columns(4), Head: [][]string{{"", "promised", "interval", "came", ""}}}
+	g.Cols[4].Left = true
+	setting := ""
+	var corrected, doubted bool
+	for i := range h.Check.Outcomes {
+		o := &h.Check.Outcomes[i]
+		if o.Name != setting {
+			setting = o.Name
+			g.Rows = append(g.Rows, layout.Row{Group: cmp.Or(layout.Clean(setting), "(as is)")})
+		}
+		corrected, doubted = corrected || o.Corrected, doubted || o.Doubted
+		g.Rows = append(g.Rows, row(o))
+	}
+	s.Grids = []layout.Grid{g}
+	if text := changed(h.Check.Outcomes); text != "" {
+		s.Notes = append(s.Notes, "The load is another one: "+text+".")
+	}
+	if corrected {
+		s.Notes = append(s.Notes, "corrected: the model predicted again, for the load that came, and that is shown as promised.")
+	}
+	if doubted {
+		s.Notes = append(s.Notes, "doubtful: dyno said when it promised that the error can exceed the interval.")
+	}
+	if h.Late {
+		s.Notes = append(s.Notes, "This receipt was made after what it is held against. So it promised nothing, and is not counted.")
+	}
+	return s
+}
+
+// row is a promise with what came of it.
+func row(o *receipt.Outcome) layout.Row {
+	name, print := figure(o)
+	seen := ""
+	if !math.IsNaN(float64(o.Seen)) {
+		seen = print(o.Seen)
+	}
+	mark := map[receipt.Word]layout.Mark{receipt.Held: layout.Good, receipt.Missed: layout.Bad, receipt.Untold: layout.Faint}[o.Word]
+	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + why(o)}[o.Word]
+	if o.Corrected {
+		said += ", corrected"
+	}
+	if o.Doubted {
+		said += ", doubtful"
+	}
+	cells := layout.Cells("  "+name, print(o.Judged.Value), interval(o.Judged, print), seen)
+	return layout.Row{Cells: append(cells, layout.Cell{Text: said, Mark: mark})}
+}
+
+// interval is "1.2 to 1.4 ms", or what there is of it.
+func interval(i receipt.Interval, print func(receipt.Number) string) string {
+	lo, hi := math.IsNaN(float64(i.Lo)), math.IsNaN(float64(i.Hi))
+	switch {
+	case lo && hi:
+		return ""
+	case lo:
+		return "below " + print(i.Hi)
+	case hi:
+		return "above " + print(i.Lo)
+	}
+	return print(i.Lo) + " to " + print(i.Hi)
+}
+
+// figures are names of those that package words does not know.
+var figures = map[string]string{
+	"gc-cycles/req": "GCs per 1,000 requests", "gc-cycles/min": "GCs per minute", "gc-cpu-idle-sec/req": "GC CPU per request",
+	"gc-cpu-idle-sec/min": "GC CPU per minute", "gc-cpu-sec/req": "GC CPU per request", "cpu-sec/min": "CPU time per minute", "heap-peak-B": "peak heap",
+	receipt.CapacityMetric: "capacity per second",
+}
+
+func noun(metric string) string { return cmp.Or(figures[metric], words.Noun(metric)) }
+
+// figure names what is promised, and prints values of it.
+func figure(o *receipt.Outcome) (name string, print func(receipt.Number) string) {
+	if name = noun(o.Metric); o.Against != nil {
+		return name + " vs " + cmp.Or(layout.Label(o.Against.Name), "before"), func(x receipt.Number) string { return layout.Change(float64(x)) }
+	}
+	times := 1.0
+	if o.Metric == "gc-cycles/req" {
+		times = 1000
+	}
+	x := times * float64(o.Judged.Value)
+	scale := layout.ScaleOf(strings.TrimSuffix(o.Metric, "/s"), x)
+	if x > 0 { // three digits, as of predictions
+		scale.Decimals = min(3, max(0, 2-int(math.Floor(math.Log10(x/scale.Factor)))))
+	}
+	return name, func(x receipt.Number) string { return scale.With(times * float64(x)) }
+}
+
+// why says why a promise cannot be told.
+func why(o *receipt.Outcome) string {
+	switch o.Reason {
+	case receipt.LoadChanged:
+		return "the load changed"
+	case receipt.MachineChanged:
+		return "another machine"
+	case receipt.NoSuchMetric:
+		return "not measured"
+	case receipt.NoBaseline:
+		return "only one of both was measured"
+	case receipt.FewBlocks:
+		return "too few blocks"
+	case receipt.FewCollections:
+		return "too few collections"
+	case receipt.BetweenRates:
+		return "the rate lies in the interval"
+	case receipt.ClosedLoad:
+		return "a closed load gives way"
+	}
+	return string(o.Reason)
+}
+
+// changed says how the load changed, of the first outcome that knows.
+func changed(os []receipt.Outcome) string {
+	for _, o := range os {
+		if o.Change == nil {
+			continue
+		}
+		var parts []string
+		for _, x := range []struct {
+			name string
+			by   receipt.Number
+		}{{"requests per second", o.Change.Rate}, {"bytes allocated per second", o.Change.Alloc}, {"live heap", o.Change.Live}} {
+			if by := float64(x.by); !math.IsNaN(by) {
+				parts = append(parts, fmt.Sprintf("%s %s", x.name, layout.Change(by)))
+			}
+		}
+		return words.List(parts)
+	}
+	return ""
+}
+
+// sentence is the hit rate, and what was promised.
+func (r *Rates) sentence(root string) string {
+	text := fmt.Sprintf("No promise of the receipts below %s could be told so far", root)
+	if r.All.Told() > 0 {
+		text = fmt.Sprintf("Of all promises below %s, %s held; %s%% was promised", root, share(&r.All), layout.Share(r.All.Level))
+	}
+	if r.All.Untold > 0 {
+		text += fmt.Sprintf("; %d could not be told", r.All.Untold)
+	}
+	if r.Doubted.Told() > 0 {
+		text += fmt.Sprintf(". Of those with a doubt, %s", share(&r.Doubted))
+	}
+	return text + "."
+}
+
+// share is "27 of 30, 90 % [74, 97]".
+func share(r *receipt.Rate) string {
+	return fmt.Sprintf("%d of %d, %s%% [%s, %s]", r.Held, r.Told(), layout.Share(r.Share), layout.Share(r.Lo), layout.Share(r.Hi))
+}

@@ -1,0 +1,113 @@
+package promises
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/findings/receipts"
+	"github.com/dynolab/dyno/internal/receipt"
+	"github.com/dynolab/dyno/internal/report/layout"
+)
+
+// checked has an outcome of each kind.
+func checked() *Checked {
+	nan := receipt.Number(math.NaN())
+	setting, today := answer.SettingNamed("GOGC=200"), answer.SettingNamed("GOGC=100")
+	at := func(value, lo, hi receipt.Number) receipt.Interval {
+		return receipt.Interval{Value: value, Lo: lo, Hi: hi}
+	}
+	moved := &receipt.Change{Rate: 1.3, Alloc: 1.3, Live: nan}
+	outcomes := []receipt.Outcome{
+		{Metric: "gc-cycles/req", Judged: at(0.00302, 0.0028, 0.0032), Seen: 0.003, Word: receipt.Held, Level: 0.9, Corrected: true, Change: moved},
+		{Metric: "rss-peak-B", Judged: at(1e8, 0.9e8, 1.1e8), Seen: 1.3e8, Word: receipt.Missed, Level: 0.9},
+		{Metric: "cpu-sec/req", Judged: at(1e-3, 0.9e-3, 1.1e-3), Seen: 1.2e-3, Word: receipt.Untold, Reason: receipt.LoadChanged, Change: moved},
+		{Metric: "cpu-sec/req", Against: &today, Judged: at(0.9, 0.88, 0.92), Seen: nan, Word: receipt.Untold, Reason: receipt.NoBaseline},
+		{Metric: receipt.CapacityMetric, Judged: at(500, 500, nan), Seen: 400, Word: receipt.Held, Level: 0.95, Doubted: true},
+	}
+	for i := range outcomes {
+		outcomes[i].Setting = setting
+	}
+	k := &receipts.Kept{Path: "dyno-runs/shop/receipt.json"}
+	k.From, k.Name, k.Made, k.ID = "tune", "shop", time.Date(2026, 11, 20, 9, 0, 0, 0, time.Local), "1"
+	k.Promises = make([]receipt.Promise, len(outcomes))
+	check := receipt.Check{Receipt: "1", From: "tune", AfterID: "a", Outcomes: outcomes}
+	k.Checks = []receipt.Check{check}
+	return &Checked{
+		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200"}, Root: "dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
+		Held: []Held{{Kept: k, Check: check}},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	c := checked()
+	text := c.Text(layout.Options{Width: 100})
+	for _, want := range []string{
+		"dyno-runs/after: of 5 promises, 2 held, 1 did not hold, and 2 cannot be told.\n",
+		"\npromised by dyno tune of shop, 20 Nov 2026 09:00 (dyno-runs/shop/receipt.json)\n",
+		"\nGOGC=200\n  GCs per 1,000 requests                3.02           2.80 to 3.20       3.00  held, corrected\n",
+		"  peak memory                       95.4 MiB  85.8 MiB to 104.9 MiB  124.0 MiB  did not hold\n",
+		"cannot be told: the load changed\n",
+		"CPU time per request vs GOGC=100",
+		"-12.0% to -8.0%",
+		"cannot be told: only one of both was measured\n",
+		"above 500", "held, doubtful\n",
+		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
+		"assumes that it ran with GOGC=200",
+		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 2 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if c.Missed() != 1 {
+		t.Errorf("%d missed", c.Missed())
+	}
+	c.Held[0].Late = true
+	if c.Missed() != 0 || !strings.Contains(c.Text(layout.Options{}), "it promised nothing") {
+		t.Error("a late receipt counts")
+	}
+}
+
+func TestList(t *testing.T) {
+	unchecked := &receipts.Kept{Path: "dyno-runs/old/receipt.json"}
+	unchecked.From, unchecked.Name = "predict", "old"
+	l := &List{Root: "dyno-runs", Kept: []*receipts.Kept{checked().Held[0].Kept, unchecked}}
+	text := l.Text(layout.Options{Width: 100})
+	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         5       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
+		"tune  peak memory             0 of 1     0%    0 to 79%       90%         0\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for range 60 {
+		l.Kept = append(l.Kept, unchecked)
+	}
+	if text = l.Text(layout.Options{Width: 100}); strings.Count(text, "\n") > 45 || !strings.Contains(text, "older receipts are not shown") {
+		t.Errorf("no screen:\n%s", text)
+	}
+	if text = l.Text(layout.Options{Full: true}); strings.Count(text, "old/receipt.json") != 61 {
+		t.Error("not all are shown")
+	}
+}
+
+func TestJSON(t *testing.T) {
+	c := checked()
+	for document, want := range map[any]string{c: `"outcome":"untold","reason":"no-baseline"`, &List{Kept: []*receipts.Kept{c.Held[0].Kept}}: `"each":[{"metric":"`} {
+		var b bytes.Buffer
+		j, ok := document.(interface{ JSON(answer.Head) any })
+		if !ok {
+			t.Fatal("no JSON")
+		}
+		if err := answer.Write(&b, j.JSON(answer.Head{Dyno: "v1"})); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), "")
+		if !strings.HasPrefix(text, `{"kind":"receipt`) || strings.Contains(text, "NaN") || !strings.Contains(text, want) && !strings.Contains(text, `"each":[{"from":"tune","metric":"`) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}

@@ -100,9 +100,9 @@ func (r *Report) Markdown() string {
 		if a.Worse {
 			word = "worse"
 		}
-		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(a)), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 2))
+		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(a)), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
 	}
-	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm.\n", int(1/track.PerCommit))
+	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm, on average.\n", int(1/track.PerCommit))
 	return b.String()
 }
 

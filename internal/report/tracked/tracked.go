@@ -119,7 +119,7 @@ func (r *Report) said() *screen.Answer {
 	case r.Waiting > 0:
 		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at yet (consider: dyno track check).", isAre(r.Waiting, "possible change")))
 	}
-	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks, at most one falsely in %d commits.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
+	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks; of %d commits at most one has a false alarm, on average.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
 	return a
 }
 
@@ -127,7 +127,7 @@ func (r *Report) said() *screen.Answer {
 func (r *Report) table() *layout.Section {
 	g := layout.Grid{
 		Cols: []layout.Column{{Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1}, {}},
-		Head: [][]string{{"metric", "now", "against the first anchor", "commits", "", "changes"}},
+		Head: [][]string{{"metric", "now", "95% interval", "commits", "", "changes"}},
 	}
 	for _, line := range r.Lines {
 		if len(line.At) == 0 {
@@ -153,7 +153,7 @@ func (r *Report) table() *layout.Section {
 
 // spark is the course of the last commits in characters.
 func spark(line *track.Line) string {
-	const most, marks = 30, "▁▂▃▄▅▆▇█"
+	const most, marks = 20, "▁▂▃▄▅▆▇█"
 	at := line.At[max(0, len(line.At)-most):]
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, p := range at {
@@ -180,14 +180,21 @@ func (r *Report) power() (lines []string) {
 			continue
 		}
 		var sizes []string
-		for _, d := range p.After {
-			switch d.Commits {
-			case 0:
-			case 1:
-				sizes = append(sizes, fmt.Sprintf("%g%% at once", 100*d.Size))
-			default:
-				sizes = append(sizes, fmt.Sprintf("%g%% after %d commits", 100*d.Size, d.Commits))
+		last := 0
+		for i, d := range p.After {
+			if d.Commits == 0 || d.Commits == last {
+				continue
 			}
+			last = d.Commits
+			size := fmt.Sprintf("%g%%", 100*d.Size)
+			if i+1 < len(p.After) && p.After[len(p.After)-1].Commits == d.Commits { // those between are, too
+				size += " or more"
+			}
+			when := fmt.Sprintf(" after %d commits", d.Commits)
+			if d.Commits == 1 {
+				when = " at once"
+			}
+			sizes = append(sizes, size+when)
 		}
 		text := "no step of 12% or less"
 		if len(sizes) > 0 {
@@ -217,7 +224,7 @@ func (r *Report) HTML(w io.Writer) error {
 		}
 		p.Pictures = append(p.Pictures, html.Picture{
 			Title: words.Noun(line.Metric), SVG: r.figure(line),
-			Shows: "Each point is a commit, against the first anchor: 1 is its level. From left to right are the first parents of the newest commit, in their order.",
+			Shows: "Each point is a commit, by its change against the first anchor. From left to right are the first parents of the newest commit, in their order.",
 		})
 	}
 	return html.WriteSimple(w, p)
@@ -242,5 +249,5 @@ func (r *Report) figure(line *track.Line) chart.SVG {
 		}
 		return line.At[i].Date
 	}
-	return chart.Trend(l, marks, date, func(y float64) string { return fmt.Sprintf("%.3g", y) })
+	return chart.Trend(l, marks, date, layout.Change)
 }

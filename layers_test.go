@@ -30,7 +30,8 @@ var layers = map[string][]string{
 	"answer":              {"."},
 	"plan/how":            {"."},
 	"plan/flags":          {".", "load/traffic", "plan", "safe"}, // a plan means what its recording has
-	"subject":             {".", "cgroup", "subject/driver", "subject/freeport", "subject/gomod", "subject/guard", "subject/lastlines", "subject/samecode", "subject/worktree"},
+	"subject":             {".", "cgroup", "subject/driver", "subject/freeport", "subject/gomod", "subject/guard", "subject/imprint", "subject/lastlines", "subject/samecode", "subject/worktree"},
+	"subject/imprint":     {},
 	"subject/gomod":       {"."},
 	"subject/commits":     {"."},
 	"subject/toolchain":   {"."},

@@ -136,3 +136,16 @@ func TestChangePointsEdges(t *testing.T) {
 		t.Errorf("ten values: %+v", cs)
 	}
 }
+
+// The demonstration series of Apache Otava (tests/resources/sample.csv) has a change of -12.9 % in its second metric, before the seventh of ten
+// values. Otava tells it at p 0.05; ranks of ten values have p 0.027 there, and one more value makes it 0.02.
+func TestChangePointsOtava(t *testing.T) {
+	steady := []float64{154023, 138455, 143112, 149190, 132098, 151344, 155145, 148889, 149466, 148209}
+	fell := []float64{10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03}
+	if found := ChangePoints(steady); len(found) != 0 {
+		t.Errorf("metric1: %+v", found)
+	}
+	if found := ChangePoints(append(fell, 9.05)); len(found) != 1 || found[0].At != 6 {
+		t.Errorf("metric2: %+v", found)
+	}
+}

@@ -9,14 +9,11 @@ package subject
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"debug/buildinfo"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"go/version"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +26,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/subject/gomod"
 	"github.com/dynolab/dyno/internal/subject/guard"
+	"github.com/dynolab/dyno/internal/subject/imprint"
 	"github.com/dynolab/dyno/internal/subject/worktree"
 )
 
@@ -38,7 +36,7 @@ type Built struct {
 	Go       string        // version of the toolchain that built it, such as "go1.26.8"; "" if unknown
 	Rev      string        // commit, with "+dirty" if the tree has changes beside it, or module version; "" if neither
 	Injected bool          // the probe is in it
-	Sum      string        // of the executable's bytes, and of one that is Plantable or has a Layout of the same without: 16 hexadecimal digits; equal sources and flags in one directory have one
+	Sum      string        // of what is loaded of the executable, and of one that is Plantable or has a Layout of the same without: 16 hexadecimal digits (package imprint)
 	Warnings dyno.Warnings // doubts about this build
 
 	layout uint32 // dyno.Subject.Layout
@@ -205,7 +203,7 @@ func (b *Builder) build(ctx context.Context, s dyno.Subject) (*Built, error) {
 			return nil, fmt.Errorf("build %s: %w", s.String(), ofToolchain(src, b.cured(err, s, src)))
 		}
 	}
-	if built.Sum, err = b.sum(ctx, s, built.Path); err != nil {
+	if built.Sum, err = b.sum(ctx, s, built.Path, src.dir); err != nil {
 		return nil, err
 	}
 	b.built[key] = built
@@ -228,8 +226,8 @@ func (b *Builder) keepLayout(layout uint32) {
 	}
 }
 
-// sum is Built.Sum of the executable of s.
-func (b *Builder) sum(ctx context.Context, s dyno.Subject, path string) (string, error) {
+// sum is Built.Sum of the executable of s, whose package is in dir.
+func (b *Builder) sum(ctx context.Context, s dyno.Subject, path, dir string) (string, error) {
 	if s.Plantable || s.Layout != 0 {
 		s.Plantable, s.Layout = false, 0
 		plain, err := b.build(ctx, s)
@@ -238,20 +236,7 @@ func (b *Builder) sum(ctx context.Context, s dyno.Subject, path string) (string,
 		}
 		return plain.Sum, nil
 	}
-	return sumOf(path)
-}
-
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("read the executable: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+	return imprint.Of(path, b.madeOf(dir).Tree)
 }
 
 func (b *Builder) injected(ctx context.Context, src *source, s dyno.Subject, built *Built) error {
@@ -345,7 +330,7 @@ func given(s dyno.Subject) (*Built, error) {
 		return nil, err
 	}
 	built := &Built{Path: path}
-	if built.Sum, err = sumOf(path); err != nil {
+	if built.Sum, err = imprint.Of(path, ""); err != nil {
 		return nil, err
 	}
 	info, err := buildinfo.ReadFile(path)

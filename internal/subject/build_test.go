@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/dynolab/dyno"
+
+	"github.com/dynolab/dyno/internal/subject/imprint"
 )
 
 const (
@@ -145,7 +147,7 @@ func TestLayout(t *testing.T) {
 		if built.Sum != plain.Sum || !built.Injected {
 			t.Errorf("layout %d: sum %s of the program, want %s; injected %t", layout, built.Sum, plain.Sum, built.Injected)
 		}
-		sum, err := sumOf(built.Path)
+		sum, err := imprint.Of(built.Path, "")
 		if err != nil {
 			t.Fatal(err)
 		}

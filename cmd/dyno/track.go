@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/tracked"
+	"github.com/dynolab/dyno/internal/track"
 )
 
 // trackFlags are those of all subcommands of track.
@@ -68,13 +70,20 @@ func newTrackInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if o.Name != "" {
+				e.Name = o.Name
+			}
 			o.Name = e.Name
 			t, err := o.open(cmd)
 			if err != nil {
 				return err
 			}
-			if err := t.Init(cmd.Context(), e, anchor); err != nil {
+			fresh, err := t.Init(cmd.Context(), e, anchor)
+			if err != nil {
 				return err
+			}
+			if !fresh {
+				notef(cmd, "the track is there already, with the same plan")
 			}
 			if err := t.Sync(cmd.Context(), o.remote); err != nil {
 				return err
@@ -85,10 +94,11 @@ func newTrackInit() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	o.flags(fs)
+	fs.StringVar(&o.Name, "name", "", "`name` of the track (default: that of the plan, or of the package)")
 	fs.StringVar(&anchor, "anchor", "HEAD", "the `commit` that all others are measured against")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)
-	for _, name := range append(ofOneRun, "rev") {
+	for _, name := range append(ofOneRun, "rev", "vary", "on", "command", "threshold", "slice") {
 		if f := fs.Lookup(name); f != nil {
 			f.Hidden = true
 		}
@@ -105,7 +115,7 @@ func newTrackAdd() *cobra.Command {
 	var o trackFlags
 	var add tracking.Adding
 	var check tracking.Checking
-	checked := false
+	checked, gate := false, false
 	cmd := &cobra.Command{
 		Use:   "add [REVISION]",
 		Short: "Measure a commit beside the anchor and the commit before",
@@ -124,18 +134,22 @@ func newTrackAdd() *cobra.Command {
 			if add.Blocks < 2 {
 				return flags.Mistakef("--blocks %d: want 2 or more", add.Blocks)
 			}
-			point, _, err := t.Add(cmd.Context(), add)
-			if err != nil {
+			point, err := t.Add(cmd.Context(), add)
+			switch {
+			case errors.Is(err, tracking.ErrAnchor):
+				notef(cmd, "%v: nothing was measured", err)
+				check.Rev = t.Log.Start.Anchor
+			case err != nil:
 				return err
+			default:
+				if check.Rev = point.Commit; point.Same {
+					notef(cmd, "the program of %.12s is that of %.12s, so nothing was measured", point.Commit, point.Before)
+				}
 			}
-			if point.Same {
-				notef(cmd, "the program of %.12s is that of the commit before, so nothing was measured", point.Commit)
-			}
-			check.Rev = point.Commit
 			if !checked {
 				check.Most = 0
 			}
-			return o.conclude(cmd, t, check)
+			return o.conclude(cmd, t, check, gate)
 		},
 	}
 	fs := cmd.Flags()
@@ -145,15 +159,16 @@ func newTrackAdd() *cobra.Command {
 	fs.DurationVar(&add.Within, "within", 5*time.Minute, "most `time` for them")
 	fs.StringVar(&add.Out, "out", "", "the `dir`ectory of the run (default dyno-runs/NAME-track-TIME)")
 	fs.BoolVar(&checked, "check", false, "look at possible changes after it, as dyno track check does")
-	looks(fs, &check)
+	looks(fs, &check, &gate)
 	return cmd
 }
 
 // looks adds the flags of a check.
-func looks(fs *pflag.FlagSet, c *tracking.Checking) {
+func looks(fs *pflag.FlagSet, c *tracking.Checking, gate *bool) {
 	fs.IntVar(&c.Most, "looks", 3, "most `number` of possible changes that are looked at on fresh blocks")
 	fs.DurationVar(&c.Within, "look-within", 6*time.Minute, "most `time` for each of them")
 	fs.BoolVar(&c.NoName, "no-bisect", false, "do not search for the commit of a change that is shown")
+	fs.BoolVar(gate, "gate", false, "exit with status 99 if something is shown to be worse: by this command, or with this revision")
 }
 
 func newTrackCheck() *cobra.Command {
@@ -176,22 +191,13 @@ func newTrackCheck() *cobra.Command {
 			if len(args) == 1 {
 				c.Rev = args[0]
 			}
-			if err := o.conclude(cmd, t, c); err != nil || !gate {
-				return err
-			}
-			for _, a := range t.Shown {
-				if a.Worse {
-					return &gateError{exitThreshold, fmt.Sprintf("%s is shown to be worse (--gate)", a.Metric)}
-				}
-			}
-			return nil
+			return o.conclude(cmd, t, c, gate)
 		},
 	}
 	fs := cmd.Flags()
 	o.flags(fs, "text", "json", "markdown", "html", "svg")
 	o.named(fs)
-	looks(fs, &c)
-	fs.BoolVar(&gate, "gate", false, "exit with status 99 if something is shown to be worse")
+	looks(fs, &c, &gate)
 	return cmd
 }
 
@@ -213,7 +219,7 @@ func newTrackLog() *cobra.Command {
 			if len(args) == 1 {
 				c.Rev = args[0]
 			}
-			return o.conclude(cmd, t, c)
+			return o.conclude(cmd, t, c, false)
 		},
 	}
 	fs := cmd.Flags()
@@ -223,15 +229,28 @@ func newTrackLog() *cobra.Command {
 }
 
 // conclude looks at as many possible changes as it may, sends the lines, and prints what is known. After an error it prints that, too.
-func (o *trackFlags) conclude(cmd *cobra.Command, t *tracking.Tracking, c tracking.Checking) error {
+func (o *trackFlags) conclude(cmd *cobra.Command, t *tracking.Tracking, c tracking.Checking, gate bool) error {
+	at, err := t.Commit(cmd.Context(), c.Rev)
+	if err != nil {
+		return err
+	}
+	c.Remote = o.remote
 	waiting, failed := t.Check(cmd.Context(), c)
 	failed = errors.Join(failed, t.Sync(cmd.Context(), o.remote))
 	r, err := t.Report(cmd.Context(), c.Rev, version())
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	r.Waiting, r.Checked, r.New = waiting, c.Most > 0, t.Shown
-	return errors.Join(failed, o.write(cmd.OutOrStdout(), r))
+	r.Waiting, r.New = waiting, t.Shown
+	if failed = errors.Join(failed, o.write(cmd.OutOrStdout(), r)); failed != nil || !gate {
+		return failed
+	}
+	worse := func(a track.Alarm) bool { return a.Shown && a.Worse }
+	here := func(a track.Alarm) bool { return worse(a) && (a.Commit == at.ID || a.Commit == "" && a.To == at.ID) }
+	if slices.ContainsFunc(t.Shown, worse) || slices.ContainsFunc(t.Log.Alarms, here) {
+		return &gateError{exitThreshold, r.First() + " (--gate)"}
+	}
+	return nil
 }
 
 func (o *trackFlags) write(w io.Writer, r *tracked.Report) error {

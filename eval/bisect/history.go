@@ -84,4 +84,3 @@ func boolInt(b bool) int {
 	}
 	return 0
 }
-

@@ -106,16 +106,22 @@ type ratios struct {
 	Before []float64 `json:"before"`
 }
 
-// draw writes the line of a commit that is not really measured: the true level, and the deviations of the blocks of a commit that was.
+// draw writes the line of a commit that is not really measured: the true level, and what the blocks of a commit that was measured differed by from
+// its own true level, as a whole and one by one.
 func (s *study) draw(i int) error {
 	from := s.points[s.rng.IntN(len(s.points))]
 	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}
 	if last, err := lastPoint(filepath.Join(s.dir, "lines")); err == nil {
 		p.Anchor = last.Anchor
 	}
-	anchor := s.index(p.Anchor)
+	between := func(metric, commit, other string) float64 {
+		return s.level(metric, s.index(commit)) - s.level(metric, s.index(other))
+	}
 	for metric, r := range from.Logs {
-		p.Logs[metric] = ratios{s.drawn(r.Anchor, s.level(metric, i)-s.level(metric, anchor)), s.drawn(r.Before, s.level(metric, i)-s.level(metric, i-1))}
+		p.Logs[metric] = ratios{
+			s.drawn(r.Anchor, between(metric, p.Commit, p.Anchor)-between(metric, from.Commit, from.Anchor)),
+			s.drawn(r.Before, between(metric, p.Commit, p.Before)-between(metric, from.Commit, from.Before)),
+		}
 	}
 	s.raw[i] = s.base["cpu-sec/req"] * math.Exp(s.level("cpu-sec/req", i)) * s.weather()
 	line, err := json.Marshal(p)
@@ -130,11 +136,10 @@ func (s *study) draw(i int) error {
 	return errors.Join(err, f.Close())
 }
 
-// drawn are deviations from a median, drawn with replacement, about a level.
-func (s *study) drawn(logs []float64, level float64) (out []float64) {
-	m := median(logs)
+// drawn are blocks, drawn with replacement and moved.
+func (s *study) drawn(logs []float64, by float64) (out []float64) {
 	for range logs {
-		out = append(out, level+logs[s.rng.IntN(len(logs))]-m)
+		out = append(out, by+logs[s.rng.IntN(len(logs))])
 	}
 	return out
 }

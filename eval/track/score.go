@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// leastTrue is the logarithm of a true change that an alarm may be about.
-const leastTrue = 0.002
+const (
+	leastTrue = 0.002 // logarithm of a true change that an alarm may be about
+	late      = 40    // commits after a change, or the end of a creep, in which it has to be told
+)
 
 // report says which of the planted changes were found, and what else was.
 func (s *study) report() {
@@ -27,7 +29,7 @@ func (s *study) report() {
 		told := math.MaxInt
 		for _, a := range s.alarms {
 			from, to := s.index(a.From), s.index(a.To)
-			if (a.Metric == "rss-peak-B") == c.mem && from < c.to && to >= c.at && math.Abs(s.truth(&a)) >= leastTrue {
+			if (a.Metric == "rss-peak-B") == c.mem && from < c.to+1 && to >= c.at && a.by <= c.to+late && math.Abs(s.truth(&a)) >= leastTrue {
 				told = min(told, a.by)
 			}
 		}
@@ -45,7 +47,7 @@ func (s *study) report() {
 	s.compare("PELT, CPU per request as it was", pelt(s.raw[1:]))
 }
 
-// compare says what others find in plain figures. A change that is told at most ten commits after it counts as found.
+// compare says what others find in plain figures.
 func (s *study) compare(name string, at []int) {
 	found, wrong := 0, 0
 	changes := 0
@@ -54,12 +56,12 @@ func (s *study) compare(name string, at []int) {
 			continue
 		}
 		changes++
-		if slices.ContainsFunc(at, func(i int) bool { return i >= c.at-1 && i <= c.to+10 }) {
+		if slices.ContainsFunc(at, func(i int) bool { return i >= c.at-1 && i <= c.to+late }) {
 			found++
 		}
 	}
 	for _, i := range at {
-		if !slices.ContainsFunc(s.planted, func(c change) bool { return !c.mem && i >= c.at-1 && i <= c.to+10 }) {
+		if !slices.ContainsFunc(s.planted, func(c change) bool { return !c.mem && i >= c.at-1 && i <= c.to+late }) {
 			wrong++
 		}
 	}

@@ -16,7 +16,10 @@ type Commit struct {
 type Line struct {
 	Metric string
 	At     []Place
-	Lost   int // points of commits that are not in the history, as after a rebase
+	Lost   []string // commits that were measured and are not in the history, as after a rebase
+	Apart  []string // commits whose anchor was not measured against another one in this metric
+
+	places map[string]int // by commit, also by what it was before the history was rewritten
 }
 
 // A Place is a measured commit on a line.
@@ -24,16 +27,19 @@ type Place struct {
 	Commit
 	Index  int       // in the history
 	Level  float64   // logarithm of the ratio to the first anchor
-	SE     float64   // its standard error, that of the anchors between included
+	SE     float64   // its standard error, that of the anchors between included, such that Level ± 1.96 SE is an interval of 95 %
 	Step   []float64 // logarithms of the ratio to the commit before, one of each block
 	Before string    // that commit
-	Same   bool      // its program is that of the place before
+	Same   bool      // its program is that of Before
 	Anchor string
+
+	own    float64 // the part of SE that is not the anchor's
+	commit string  // as it was measured
 }
 
 // Line puts what is known of a metric on one line. A point whose commit is no longer in the history stands for the commit with the same tree.
 func (l *Log) Line(metric string, history []Commit) *Line {
-	line := &Line{Metric: metric}
+	line := &Line{Metric: metric, places: map[string]int{}}
 	offsets := l.offsets(metric)
 	byID, byTree := map[string]int{}, map[string]int{}
 	for i, c := range history {
@@ -49,63 +55,89 @@ func (l *Log) Line(metric string, history []Commit) *Line {
 			at, ok = byTree[p.Tree]
 		}
 		if !ok {
-			line.Lost++
+			line.Lost = with(line.Lost, p.Commit)
 			continue
 		}
-		place := Place{Commit: history[at], Index: at, Anchor: p.Anchor, Before: p.Before, Same: p.Same}
-		if p.Same {
-			found[at] = append(found[at], place)
-			continue
+		place := Place{Commit: history[at], Index: at, Anchor: p.Anchor, Before: p.Before, Same: p.Same, commit: p.Commit}
+		if !p.Same {
+			anchor, known := offsets[p.Anchor]
+			level := ofBlocks(p.Logs[metric].Anchor)
+			if level.ok && !known {
+				line.Apart = with(line.Apart, p.Commit)
+			}
+			if !known || !level.ok {
+				continue
+			}
+			place.Level, place.SE, place.own, place.Step = anchor.mean+level.mean, math.Hypot(anchor.se, level.se), level.se, p.Logs[metric].Before
 		}
-		anchor, known := offsets[p.Anchor]
-		level := ofBlocks(p.Logs[metric].Anchor)
-		if !known || !level.ok {
-			continue
-		}
-		place.Level, place.SE, place.Step = anchor.mean+level.mean, math.Hypot(anchor.se, level.se), p.Logs[metric].Before
 		found[at] = append(found[at], place)
 	}
 	for anchor, e := range offsets {
 		if at, ok := byID[anchor]; ok && len(found[at]) == 0 {
-			found[at] = []Place{{Commit: history[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor}}
+			found[at] = []Place{{Commit: history[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor, commit: anchor}}
 		}
 	}
 	for at := range history {
 		if of := found[at]; len(of) > 0 {
-			line.At = append(line.At, merged(of))
+			line.put(of)
 		}
 	}
-	line.settle()
 	return line
 }
 
-// settle gives commits whose program is that of the one before its level.
-func (line *Line) settle() {
-	for i := 0; i < len(line.At); i++ {
-		if p := &line.At[i]; p.Same && i > 0 {
-			p.Level, p.SE = line.At[i-1].Level, line.At[i-1].SE
+func with(list []string, x string) []string {
+	if slices.Contains(list, x) {
+		return list
+	}
+	return append(list, x)
+}
+
+// put adds what is known of one commit to the end of the line. A commit whose program is that of another has the level of that, and no place
+// where that has none.
+func (line *Line) put(of []Place) {
+	p := merged(of)
+	if p.Same {
+		at := line.at(p.Before)
+		if at < 0 {
+			return
 		}
+		p.Level, p.SE = line.At[at].Level, line.At[at].SE
 	}
-	if first := slices.IndexFunc(line.At, func(p Place) bool { return !p.Same }); first > 0 {
-		line.At = line.At[first:]
-	} else if first < 0 {
-		line.At = nil
+	for _, o := range of {
+		line.places[o.commit] = len(line.At)
 	}
+	line.places[p.ID] = len(line.At)
+	line.At = append(line.At, p)
 }
 
 // merged is a commit that was measured several times: the mean by precision.
 func merged(of []Place) Place {
 	own := slices.DeleteFunc(slices.Clone(of), func(p Place) bool { return p.Same })
-	if len(own) == 0 {
-		return of[0]
+	if len(own) < 2 {
+		return append(own, of...)[0]
 	}
-	p, sum, weight := own[len(own)-1], 0.0, 0.0
+	p, sum, weight, anchors := own[len(own)-1], 0.0, 0.0, 0.0
 	for _, o := range own {
-		w := 1 / math.Max(o.SE*o.SE, 1e-12)
+		w := 1 / math.Max(o.own*o.own, 1e-8)
 		sum, weight = sum+w*o.Level, weight+w
+		anchors = max(anchors, math.Sqrt(max(0, o.SE*o.SE-o.own*o.own))) // an error that they may share
 	}
-	p.Level, p.SE = sum/weight, math.Sqrt(1/weight)
+	p.Level, p.SE = sum/weight, math.Hypot(math.Sqrt(1/weight), anchors)
 	return p
+}
+
+// at is the place of a commit, -1 if it has none.
+func (line *Line) at(commit string) int {
+	if i, ok := line.places[commit]; ok {
+		return i
+	}
+	return -1
+}
+
+// On reports whether a change is on the line, and between which places.
+func (line *Line) On(a *Alarm) (from, to int, ok bool) {
+	from, to = line.at(a.From), line.at(a.To)
+	return from, to, a.Metric == line.Metric && from >= 0 && to > from
 }
 
 // An estimate is a mean of logarithms with its standard error.
@@ -114,26 +146,32 @@ type estimate struct {
 	ok       bool
 }
 
+// ofBlocks estimates by signed ranks. The error is that of a t interval, over 1.96: few blocks make it wider.
 func ofBlocks(logs []float64) (e estimate) {
-	if len(logs) < 2 {
+	m := stats.MeanOf(logs)
+	ranks := stats.CompareRanks(logs, true, nil)
+	if math.IsNaN(m.Hi) || math.IsNaN(ranks.Ratio) {
 		return e
 	}
-	return estimate{stats.Median(logs), stats.GateRanks(logs, true).SD / math.Sqrt(float64(len(logs))), true}
+	return estimate{math.Log(ranks.Ratio), (m.Hi - m.Lo) / 2 / 1.96, true}
 }
 
-// offsets are the levels of anchors. The first is 0; each other was measured against one before.
+// offsets are the levels of anchors. The first anchor has 0; each other was measured against one that is known, whenever that was.
 func (l *Log) offsets(metric string) map[string]estimate {
-	offsets := map[string]estimate{}
+	offsets := map[string]estimate{l.Root: {ok: true}}
+	anchors := map[string]bool{}
 	for _, p := range l.Points {
-		if len(offsets) == 0 {
-			offsets[p.Anchor] = estimate{ok: true}
-		}
-		if _, known := offsets[p.Commit]; known {
-			continue
-		}
-		if base, ok := offsets[p.Anchor]; ok {
+		anchors[p.Anchor] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range l.Points {
+			base, ok := offsets[p.Anchor]
+			if _, known := offsets[p.Commit]; known || !ok || !anchors[p.Commit] {
+				continue
+			}
 			if e := ofBlocks(p.Logs[metric].Anchor); e.ok {
-				offsets[p.Commit] = estimate{base.mean + e.mean, math.Hypot(base.se, e.se), true}
+				offsets[p.Commit], grown = estimate{base.mean + e.mean, math.Hypot(base.se, e.se), true}, true
 			}
 		}
 	}

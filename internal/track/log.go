@@ -69,7 +69,9 @@ type Alarm struct {
 	Alpha  float64   `json:"alpha"` // the error that it was allowed
 	Worse  bool      `json:"worse,omitempty"`
 
-	Commit   string `json:"commit,omitempty"` // that changed it, if a search found it
+	Why      string `json:"why,omitempty"` // nothing was measured, such as a commit that cannot be built
+	Searched bool   `json:"searched,omitempty"`
+	Commit   string `json:"commit,omitempty"` // that changed it, if that is known
 	Title    string `json:"title,omitempty"`
 	Function string `json:"function,omitempty"` // which the change is in, as far as profiles and the source say
 	Run      string `json:"run,omitempty"`      // directory of the fresh blocks, on the machine that measured them
@@ -84,9 +86,15 @@ const (
 	Creep Shape = "creep" // over many, none of which is shown to have changed it
 )
 
+// Metrics are those that a track follows, in the order of its tables. Less is better in all of them.
+func Metrics() []string {
+	return []string{"cpu-sec/req", "alloc-B/req", "rss-peak-B", "p50-sec", "p99-sec"}
+}
+
 // A Log is all lines of one track, in the order of time.
 type Log struct {
-	Start  Start // the last one
+	Start  Start  // the last one
+	Root   string // anchor of the first one
 	Points []Point
 	Alarms []Alarm
 	Names  []string // of all tracks that there are, sorted
@@ -119,7 +127,9 @@ func Read(lines []json.RawMessage, name string) *Log {
 		case kindStart:
 			var s Start
 			if json.Unmarshal(line, &s) == nil {
-				l.Start = s
+				if l.Start = s; l.Root == "" {
+					l.Root = s.Anchor
+				}
 			}
 		case kindPoint:
 			var p Point
@@ -129,11 +139,24 @@ func Read(lines []json.RawMessage, name string) *Log {
 		case kindAlarm:
 			var a Alarm
 			if json.Unmarshal(line, &a) == nil {
-				l.Alarms = append(l.Alarms, a)
+				l.add(a)
 			}
 		}
 	}
 	return l
+}
+
+// add takes an alarm. A second line about one look, which says what a search found, stands for the first.
+func (l *Log) add(a Alarm) {
+	i := slices.IndexFunc(l.Alarms, func(o Alarm) bool {
+		return o.Metric == a.Metric && o.From == a.From && o.To == a.To && o.At.Equal(a.At)
+	})
+	switch {
+	case i < 0:
+		l.Alarms = append(l.Alarms, a)
+	case a.Searched:
+		l.Alarms[i] = a
+	}
 }
 
 // Line is a line of the ledger.

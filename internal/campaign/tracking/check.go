@@ -73,21 +73,27 @@ type Checking struct {
 	Most   int           // looks
 	Within time.Duration // of a look
 	NoName bool          // do not search for the commit
+	Remote string        // with which lines are exchanged before each look, so that two machines do not look at one place; "" for none
 }
 
 // Check looks at possible changes on fresh blocks, one after the other, keeps what came, and adds those that are shown to Shown. waiting is how
 // many are left, because of Most or because no more error may be spent.
 func (t *Tracking) Check(ctx context.Context, o Checking) (waiting int, err error) {
 	for looks := 0; ; looks++ {
+		if looks < o.Most {
+			if err := t.Sync(ctx, o.Remote); err != nil {
+				return 0, err
+			}
+		}
 		lines, err := t.Lines(ctx, o.Rev)
 		if err != nil {
 			return 0, err
 		}
 		var all []track.Candidate
 		for _, line := range lines {
-			all = append(all, line.Candidates(t.Log.Alarms)...)
+			all = append(all, t.Log.Candidates(line)...)
 		}
-		if len(all) == 0 || looks == o.Most || t.Log.Left() == 0 {
+		if len(all) == 0 || looks >= o.Most || t.Log.Left() == 0 {
 			return len(all), nil
 		}
 		if err := t.look(ctx, track.Together(all, t.Log.Left()), o); err != nil {
@@ -96,7 +102,8 @@ func (t *Tracking) Check(ctx context.Context, o Checking) (waiting int, err erro
 	}
 }
 
-// look looks at one place, in one metric or several, and keeps what came.
+// look looks at one place, in one metric or several, and keeps what came. Where it cannot be measured, that is kept, too, so that others have their
+// turn.
 func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) error {
 	from, to := at[0].From, at[0].To
 	var metrics []string
@@ -106,43 +113,84 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 	t.New().Note("%s may have changed from %s to %s: both on fresh blocks", strings.Join(metrics, ", "), short(from.ID), short(to.ID))
 	l := &looking{pointing: pointing{plan: t.onePlan(o.Within), names: []string{from.ID, to.ID}}, at: at}
 	l.plan.Primary = metrics
-	dir, err := t.ask(ctx, l, "")
-	if err != nil {
+	dir, failed := t.ask(ctx, l, "")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var alarms []track.Alarm
+	blocks := 0
+	for i, c := range at {
+		a := track.Alarm{Metric: c.Metric, Shape: c.Shape, P: 1}
+		if failed == nil {
+			v := l.verdicts[i]
+			if blocks = max(blocks, v.N); !v.Done && v.N < track.Fewest() { // nothing could be shown
+				continue
+			}
+			a = alarmOf(c, v)
+		} else {
+			a.Why, _, _ = strings.Cut(failed.Error(), "\n")
+			t.New().Note("this place is left out: %s", a.Why)
+		}
+		a.At, a.Name, a.From, a.To, a.Run = now(), t.Log.Start.Name, from.ID, to.ID, dir
+		if a.Shown && a.Shape == track.Step && to.Index == from.Index+1 { // no other commit is between
+			a.Commit, a.Title = to.ID, to.Title
+		}
+		alarms = append(alarms, a)
+	}
+	if len(alarms) == 0 {
+		return fmt.Errorf("a look took %d blocks, and it takes %d to show a change (consider: --look-within 20m, or a shorter load in dyno track init)", blocks, track.Fewest())
+	}
+	if err := t.add(ctx, alarms); err != nil {
 		return err
 	}
-	var lines []json.RawMessage
-	var found *track.Alarm // what the search found
-	for i, c := range at {
-		a := alarmOf(c, l.verdicts[i])
-		a.At, a.Name, a.From, a.To, a.Run = now(), t.Log.Start.Name, from.ID, to.ID, dir
-		switch {
-		case !a.Shown || c.Shape != track.Step:
-		case found != nil:
-			a.Commit, a.Title, a.Function = found.Commit, found.Title, found.Function
-		default:
-			if to.Index == from.Index+1 { // no other commit is between
-				a.Commit, a.Title = to.ID, to.Title
-			}
-			if !o.NoName {
-				if err := t.name(ctx, &a); err != nil {
-					return err
-				}
-			}
-			found = &a
+	if !o.NoName && slices.ContainsFunc(alarms, func(a track.Alarm) bool { return a.Shown }) {
+		if err := t.named(ctx, alarms); err != nil { // what is shown is kept already
+			return err
 		}
+	}
+	for _, a := range alarms {
+		if a.Shown {
+			t.Shown = append(t.Shown, a)
+		}
+	}
+	return nil
+}
+
+// add keeps alarms.
+func (t *Tracking) add(ctx context.Context, alarms []track.Alarm) error {
+	var lines []json.RawMessage
+	for _, a := range alarms {
 		line, err := a.Line()
 		if err != nil {
 			return err
 		}
 		lines = append(lines, line)
-		if a.Shown {
-			t.Shown = append(t.Shown, a)
-		}
 	}
 	if err := t.Ledger.Add(ctx, lines); err != nil {
 		return err
 	}
-	return t.Read(ctx, t.Log.Start.Name)
+	return t.Read(ctx)
+}
+
+// named searches for the commit of a change that was shown, and keeps what it found of all metrics that changed there.
+func (t *Tracking) named(ctx context.Context, alarms []track.Alarm) error {
+	first := slices.IndexFunc(alarms, func(a track.Alarm) bool { return a.Shown })
+	found := alarms[first]
+	if err := t.name(ctx, &found); err != nil {
+		return err
+	}
+	var told []track.Alarm
+	for i := range alarms {
+		a := &alarms[i]
+		if !a.Shown {
+			continue
+		}
+		if a.Searched = true; found.Commit != "" {
+			a.Shape, a.Commit, a.Title, a.Function = track.Step, found.Commit, found.Title, found.Function
+		}
+		told = append(told, *a)
+	}
+	return t.add(ctx, told)
 }
 
 // alarmOf is what fresh blocks say of a candidate.

@@ -14,8 +14,9 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/campaign"
-	"github.com/dynolab/dyno/internal/plan/flags"
+	"github.com/dynolab/dyno/internal/git"
 	"github.com/dynolab/dyno/internal/report/tracked"
+	"github.com/dynolab/dyno/internal/stats"
 	"github.com/dynolab/dyno/internal/store"
 	"github.com/dynolab/dyno/internal/track"
 )
@@ -29,7 +30,7 @@ type pointing struct {
 	names  []string // commits: the anchor, perhaps the one before, and the one that is asked for
 	blocks int
 	build  func(ctx context.Context, plan *dyno.Experiment, s dyno.Setting) (string, error)
-	same   bool   // its program is that of the commit before, so nothing is measured
+	same   string // the commit before it in names, if its program is the same: then nothing is measured
 	dyno   string // version
 
 	results []*dyno.Result
@@ -77,7 +78,7 @@ func (p *pointing) Ask(ctx context.Context, measure campaign.Measure) error {
 	}
 	last := len(p.names) - 1
 	if own := sums[p.names[last]]; own != "" && own == sums[p.names[last-1]] {
-		p.same = true
+		p.same = p.names[last-1]
 		return nil
 	}
 	_, results, err := measure(ctx, "blocks", p.of(p.names...), func(_ *compare.Table, rs []*dyno.Result) bool { return blocksOf(rs) >= p.blocks })
@@ -101,7 +102,7 @@ func (p *pointing) values(name string) map[string]map[int]float64 {
 		if r.Trial.For != "" || r.Err != "" || r.Trial.Setting.String() != rev(name).String() {
 			continue
 		}
-		for _, metric := range tracked.Order() {
+		for _, metric := range track.Metrics() {
 			if x, ok := r.Values.Get(metric); ok && x > 0 && dyno.Counts(r, metric) {
 				if all[metric] == nil {
 					all[metric] = map[int]float64{}
@@ -136,45 +137,74 @@ type Adding struct {
 	Out    string // run directory; "" is a new one below dyno-runs
 }
 
-// Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point.
-func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, string, error) {
+// ErrAnchor is the error of adding the anchor itself.
+var ErrAnchor = errors.New("it is the anchor, to which the others are compared")
+
+// Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point. If the anchor does not
+// build any more, the commit before takes its place.
+func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	c, err := t.Commit(ctx, cmp.Or(o.Rev, "HEAD"))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	anchor := t.Log.Start.Anchor
-	if c.ID == anchor {
-		return nil, "", flags.Mistakef("%s is the anchor, to which the others are compared (consider: a later commit)", short(c.ID))
+	if c.ID == t.Log.Start.Anchor {
+		return nil, fmt.Errorf("%s: %w", short(c.ID), ErrAnchor)
+	}
+	if err := t.present(ctx, t.Log.Start.Anchor); err != nil {
+		return nil, err
 	}
 	before, err := t.before(ctx, c)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	p, err := t.measure(ctx, c, before, o)
+	if errors.Is(err, errAnchor) && before != "" && before != t.Log.Start.Anchor && ctx.Err() == nil {
+		t.New().Note("%v; %s is the anchor from now on", err, short(before))
+		s := t.Log.Start
+		s.Anchor = before
+		if err := t.begin(ctx, s); err != nil {
+			return nil, err
+		}
+		if o.Out != "" {
+			o.Out += "-2"
+		}
+		p, err = t.measure(ctx, c, before, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, t.keep(ctx, p)
+}
+
+// present is an error if a commit is not in this clone: then it is not the commit that is broken.
+func (t *Tracking) present(ctx context.Context, commit string) error {
+	if _, err := git.Run(ctx, t.Top, nil, "cat-file", "-e", commit+"^{tree}"); err != nil {
+		return fmt.Errorf("the anchor %s is not in this clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)", short(commit))
+	}
+	return nil
+}
+
+func (t *Tracking) measure(ctx context.Context, c track.Commit, before string, o Adding) (*track.Point, error) {
+	anchor := t.Log.Start.Anchor
 	p := &track.Point{Name: t.Log.Start.Name, Commit: c.ID, Tree: c.Tree, Title: c.Title, Anchor: anchor, Before: before, Host: host()}
 	q := &pointing{plan: t.onePlan(o.Within), blocks: o.Blocks, names: slices.Compact([]string{anchor, cmp.Or(before, anchor), c.ID})}
 	began := time.Now()
 	dir, err := t.ask(ctx, q, o.Out)
-	if errors.Is(err, errAnchor) && before != "" && before != anchor && ctx.Err() == nil {
-		t.New().Note("%v; %s is the anchor from now on", err, short(before))
-		s := t.Log.Start
-		if s.Anchor = before; t.begin(ctx, s) == nil {
-			return t.Add(ctx, o)
-		}
-	}
 	if err != nil {
-		return nil, dir, err
+		return nil, err
 	}
-	p.At, p.Took, p.Dyno, p.Same = now(), math.Round(10*time.Since(began).Seconds())/10, t.New().Version, q.same
-	if !q.same {
-		p.Blocks, p.Logs = blocksOf(q.results), q.ratios(anchor, p.Before, c.ID)
-		if len(p.Logs) == 0 {
-			return nil, dir, fmt.Errorf("measure %s: no block has values of both commits (see dyno report %s/blocks)", short(c.ID), dir)
-		}
+	p.At, p.Took, p.Dyno = now(), math.Round(10*time.Since(began).Seconds())/10, t.New().Version
+	if p.Same = q.same != ""; p.Same {
+		p.Before = q.same
+		return p, nil
 	}
-	return p, dir, t.keep(ctx, p)
+	if p.Blocks, p.Logs = blocksOf(q.results), q.ratios(anchor, p.Before, c.ID); len(p.Logs) == 0 {
+		return nil, fmt.Errorf("measure %s: no block has values of both commits (see dyno report %s/blocks)", short(c.ID), dir)
+	}
+	return p, nil
 }
 
-// keep adds a point to the ledger. If it is far from the anchor, it becomes the next one.
+// keep adds a point to the ledger. If its CPU time is far from the anchor's, it becomes the next one, so that both meet the machine alike.
 func (t *Tracking) keep(ctx context.Context, p *track.Point) error {
 	line, err := p.Line()
 	if err != nil {
@@ -183,19 +213,12 @@ func (t *Tracking) keep(ctx context.Context, p *track.Point) error {
 	if err := t.Ledger.Add(ctx, []json.RawMessage{line}); err != nil {
 		return err
 	}
-	for _, r := range p.Logs {
-		if len(r.Anchor) >= 2 && math.Abs(median(r.Anchor)) > far {
-			s := t.Log.Start
-			s.Anchor = p.Commit
-			return t.begin(ctx, s)
-		}
+	if r := p.Logs[track.Metrics()[0]]; p.Before != "" && len(r.Anchor) >= 2 && math.Abs(stats.Median(r.Anchor)) > far && len(p.Logs) == len(track.Metrics()) {
+		s := t.Log.Start
+		s.Anchor = p.Commit
+		return t.begin(ctx, s)
 	}
-	return t.Read(ctx, p.Name)
-}
-
-func median(xs []float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	return t.Read(ctx)
 }
 
 // ratios are those of a commit to the anchor and to the one before, by metric.
@@ -230,10 +253,10 @@ func (t *Tracking) before(ctx context.Context, c track.Commit) (string, error) {
 	}
 	measured := map[string]bool{t.Log.Start.Anchor: true}
 	for _, p := range t.Log.Points {
-		measured[p.Commit] = true
+		measured[p.Commit], measured[p.Tree] = true, true
 	}
-	for _, h := range slices.Backward(history[:len(history)-1]) {
-		if measured[h.ID] {
+	for _, h := range slices.Backward(history[:max(0, len(history)-1)]) {
+		if measured[h.ID] || measured[h.Tree] { // after a rebase it has another hash
 			return h.ID, nil
 		}
 	}
@@ -260,8 +283,8 @@ func (p *pointing) uses(c *campaign.Campaign) { p.build, p.dyno = c.Program, c.V
 
 func (p *pointing) said() campaign.Answer {
 	commit := short(p.names[len(p.names)-1])
-	if p.same {
-		return &tracked.Point{Dyno: p.dyno, Sentence: fmt.Sprintf("The program of %s is that of the commit before, to the byte.", commit)}
+	if p.same != "" {
+		return &tracked.Point{Dyno: p.dyno, Sentence: fmt.Sprintf("The program of %s is that of %s.", commit, short(p.same))}
 	}
 	return &tracked.Point{Dyno: p.dyno, Sentence: fmt.Sprintf("%s was measured in %d blocks, against %s.", commit, blocksOf(p.results), short(p.names[0]))}
 }

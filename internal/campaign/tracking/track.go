@@ -4,9 +4,11 @@
 package tracking
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,16 +43,17 @@ func Open(ctx context.Context, o tracks.Options, fresh func() *campaign.Campaign
 // briefly is how long a load without an end lasts in each block: launches differ more than longer windows do, and commits are many.
 const briefly = dyno.Duration(time.Second)
 
-// Init begins a track: the plan of one setting, and the commit that all others are measured against.
-func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string) error {
+// Init begins a track: the plan of one setting, and the commit that all others are measured against. fresh is false if there is one already with the
+// same name and plan.
+func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string) (fresh bool, err error) {
 	s := &e.Subject
 	switch {
 	case s.Package == "":
-		return flags.Mistakef("track builds commits of a service, but %s is no package of this repository", s)
+		return false, flags.Mistakef("track builds commits of a service, but %s is no package of this repository", s)
 	case len(e.Levels()) > 1:
-		return flags.Mistakef("track varies the commit alone, but the plan has %d settings (consider: a plan without vary)", len(e.Levels()))
+		return false, flags.Mistakef("track varies the commit alone, but the plan has %d settings (consider: a plan without vary)", len(e.Levels()))
 	case e.Slice > 0 || e.On.Kubernetes != nil || len(e.On.Agents) > 0 || e.Load.Command != "" || e.Load.None:
-		return flags.Mistakef("track launches commits on this machine, with dyno's own load (consider: a plan without slice, on and load.command)")
+		return false, flags.Mistakef("track launches commits on this machine, with dyno's own load (consider: a plan without slice, on and load.command)")
 	}
 	own := *e
 	own.Thresholds, own.Repeats, own.Within, own.Seed = nil, 0, 0, nil // each run draws its own order
@@ -59,27 +62,41 @@ func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string) 
 	}
 	text, err := json.Marshal(&own)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if kept, err := json.Marshal(store.Redacted(&own)); err != nil || string(kept) != string(text) {
-		return flags.Mistakef("the plan has credentials, which everyone who has the repository could read (consider: %s)", "a service that needs none")
+		return false, flags.Mistakef("the plan has credentials, which everyone who has the repository could read (consider: a service that needs none)")
 	}
-	if err := inside(t.Top, &own.Subject); err != nil {
-		return err
-	}
-	if text, err = json.Marshal(&own); err != nil {
-		return err
+	if text, err = inside(t.Top, &own); err != nil {
+		return false, err
 	}
 	c, err := t.Commit(ctx, anchor)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return t.begin(ctx, track.Start{Name: e.Name, Plan: text, Anchor: c.ID})
+	if t.Log.Start.Name == "" {
+		return true, t.begin(ctx, track.Start{Name: e.Name, Plan: text, Anchor: c.ID})
+	}
+	if !bytes.Equal(compact(t.Log.Start.Plan), compact(text)) {
+		return false, flags.Mistakef("%s has a track %q already, of another plan (consider: --name, for a new one)", t.Ledger, e.Name)
+	}
+	return false, nil
+}
+
+func compact(text []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		return text
+	}
+	return b.Bytes()
 }
 
 // begin keeps a start, and its anchor.
 func (t *Tracking) begin(ctx context.Context, s track.Start) error {
 	s.At, s.Dyno = now(), t.New().Version
+	if last := t.Log.Start.At; !s.At.After(last) { // of a machine whose clock is ahead
+		s.At = last.Add(time.Millisecond)
+	}
 	line, err := s.Line()
 	if err != nil {
 		return err
@@ -87,14 +104,15 @@ func (t *Tracking) begin(ctx context.Context, s track.Start) error {
 	if err := t.Ledger.Add(ctx, []json.RawMessage{line}, s.Anchor); err != nil {
 		return err
 	}
-	return t.Read(ctx, s.Name)
+	return t.Read(ctx)
 }
 
-// inside makes the paths of a subject relative to the top of the repository, as another machine has it elsewhere.
-func inside(top string, s *dyno.Subject) error {
+// inside is a plan whose paths are relative to the top of the repository, as another machine has it elsewhere. A path outside of it is a mistake.
+func inside(top string, e *dyno.Experiment) ([]byte, error) {
 	if real, err := filepath.EvalSymlinks(top); err == nil {
 		top = real
 	}
+	s := &e.Subject
 	for _, path := range []*string{&s.Package, &s.Dir} {
 		if *path == "" {
 			continue
@@ -108,18 +126,59 @@ func inside(top string, s *dyno.Subject) error {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rel, err := filepath.Rel(top, abs)
+		*path = abs
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	var plan map[string]any
+	if err := json.Unmarshal(text, &plan); err != nil {
+		return nil, err
+	}
+	if err := relative(top, plan, false); err != nil {
+		return nil, err
+	}
+	if subject, ok := plan["subject"].(map[string]any); ok && subject["dir"] == "./." {
+		delete(subject, "dir")
+	}
+	return json.Marshal(plan)
+}
+
+// ofPaths are the keys of a plan whose values are paths.
+var ofPaths = []string{"package", "dir", "body_file", "targets", "replay", "data", "data_file", "descriptors", "seed", "program", "binary"}
+
+// relative makes paths in x relative to top. paths says that x is the value of such a key.
+func relative(top string, x any, paths bool) error {
+	change := func(v any, paths bool) (any, error) {
+		text, is := v.(string)
+		if !is || !paths || !filepath.IsAbs(text) {
+			return v, relative(top, v, paths)
+		}
+		rel, err := filepath.Rel(top, text)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-			return flags.Mistakef("%s is not in the repository %s", *path, top)
+			return nil, flags.Mistakef("%s is not in the repository %s, so other machines do not have it", text, top)
 		}
-		*path = "./" + filepath.ToSlash(rel)
+		return "./" + filepath.ToSlash(rel), nil
 	}
-	if s.Dir == "./." {
-		s.Dir = ""
+	var err error
+	switch x := x.(type) {
+	case map[string]any:
+		for k, v := range x {
+			if err == nil {
+				x[k], err = change(v, paths || slices.Contains(ofPaths, k))
+			}
+		}
+	case []any:
+		for i, v := range x {
+			if err == nil {
+				x[i], err = change(v, paths)
+			}
+		}
 	}
-	return nil
+	return err
 }
 
 // now is the time of a new line.

@@ -114,7 +114,7 @@ func open(t *testing.T, dir, place string, level func(title string) float64) *Tr
 	}
 	if tr.Log.Start.Name == "" {
 		e := &dyno.Experiment{Name: "shop", Subject: dyno.Subject{Package: filepath.Join(dir, "cmd", "shop")}, Load: dyno.Load{Concurrency: 1}}
-		if err := tr.Init(t.Context(), e, "HEAD~"+fmt.Sprint(strings.Count(run(t, dir, "log", "--format=%H"), "\n"))); err != nil {
+		if _, err := tr.Init(t.Context(), e, "HEAD~"+fmt.Sprint(strings.Count(run(t, dir, "log", "--format=%H"), "\n"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestStep(t *testing.T) {
 		tr := open(t, dir, place, titled(5, 0.08))
 		commits := strings.Fields(run(t, dir, "log", "--reverse", "--format=%H"))
 		for i, id := range commits[1:] {
-			if _, _, err := tr.Add(t.Context(), Adding{Rev: id, Blocks: 8}); err != nil {
+			if _, err := tr.Add(t.Context(), Adding{Rev: id, Blocks: 8}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := tr.Check(t.Context(), Checking{Rev: id, Most: 3, NoName: true}); err != nil {
@@ -173,7 +173,7 @@ func TestRewritten(t *testing.T) {
 	dir := repository(t, 4)
 	tr := open(t, dir, "", titled(9, 0))
 	for _, rev := range []string{"HEAD~2", "HEAD~1", "HEAD"} {
-		if _, _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 4}); err != nil {
+		if _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 4}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestRewritten(t *testing.T) {
 	}
 	line := r.Lines[0]
 	head := run(t, dir, "rev-parse", "HEAD")
-	if n := len(line.At); n != 3 || line.At[2].ID != head || line.Lost != 1 {
+	if n := len(line.At); n != 3 || line.At[2].ID != head || len(line.Lost) != 1 {
 		t.Errorf("%+v", line)
 	}
 	if !slices.ContainsFunc(r.Notes, func(s string) bool { return strings.HasPrefix(s, "1 measured commit is") }) {
@@ -197,7 +197,7 @@ func TestRewritten(t *testing.T) {
 func TestShallow(t *testing.T) {
 	dir := repository(t, 4)
 	tr := open(t, dir, "", titled(9, 0))
-	if _, _, err := tr.Add(t.Context(), Adding{Rev: "HEAD~1", Blocks: 4}); err != nil {
+	if _, err := tr.Add(t.Context(), Adding{Rev: "HEAD~1", Blocks: 4}); err != nil {
 		t.Fatal(err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -225,7 +225,7 @@ func TestAnchorBreaks(t *testing.T) {
 		if i == 2 {
 			broken = -1
 		}
-		if _, _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 8}); err != nil {
+		if _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 8}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,6 +242,86 @@ func TestAnchorBreaks(t *testing.T) {
 	}
 }
 
+// A place that cannot be built, or for which there was no time, does not keep others from being looked at: the first is kept, the other is said.
+func TestLookFails(t *testing.T) {
+	dir := repository(t, 4)
+	level := titled(2, 0.1)
+	broken := ""
+	tr := open(t, dir, "", func(title string) float64 {
+		if title == broken {
+			return math.NaN()
+		}
+		return level(title)
+	})
+	for _, rev := range []string{"HEAD~2", "HEAD~1", "HEAD"} {
+		if _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := tr.ask
+	tr.ask = func(ctx context.Context, q question, out string) (string, error) {
+		return "", errors.New("build rev=x: it does not compile")
+	}
+	if waiting, err := tr.Check(t.Context(), Checking{Rev: "HEAD", Most: 3, NoName: true}); err != nil || waiting != 0 {
+		t.Errorf("%d wait, %v", waiting, err)
+	}
+	if n := len(tr.Log.Alarms); n != 1 || tr.Log.Alarms[0].Alpha != 0 || tr.Log.Alarms[0].Why == "" {
+		t.Errorf("%+v", tr.Log.Alarms)
+	}
+	other := repository(t, 3)
+	tr = open(t, other, "", level)
+	for _, rev := range []string{"HEAD~1", "HEAD"} {
+		if _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask = tr.ask
+	tr.ask = func(ctx context.Context, q question, out string) (string, error) {
+		dir, err := ask(ctx, q, out)
+		if l, ok := q.(*looking); ok { // as if the time were up
+			few := slices.DeleteFunc(l.results, func(r *dyno.Result) bool { return r.Trial.Block > 5 })
+			l.judge(few, &dyno.Experiment{Negligible: new(dyno.Fraction)})
+		}
+		return dir, err
+	}
+	if _, err := tr.Check(t.Context(), Checking{Rev: "HEAD", Most: 3, NoName: true}); err == nil || !strings.Contains(err.Error(), "5 blocks") || len(tr.Log.Alarms) != 0 {
+		t.Errorf("%v, %+v", err, tr.Log.Alarms)
+	}
+}
+
+// A track begins once. The same again changes nothing, another plan is a mistake, and another name is another track.
+func TestInitAgain(t *testing.T) {
+	dir := repository(t, 3)
+	tr := open(t, dir, "", titled(9, 0))
+	anchor := tr.Log.Start.Anchor
+	e := dyno.Experiment{Name: "shop", Subject: dyno.Subject{Package: filepath.Join(dir, "cmd", "shop")}, Load: dyno.Load{Concurrency: 1}}
+	if fresh, err := tr.Init(t.Context(), &e, "HEAD"); fresh || err != nil || tr.Log.Start.Anchor != anchor {
+		t.Errorf("%v, %v, anchor %s", fresh, err, tr.Log.Start.Anchor)
+	}
+	e.Load.Concurrency = 2
+	if _, err := tr.Init(t.Context(), &e, "HEAD"); err == nil || !strings.Contains(err.Error(), "of another plan") {
+		t.Error(err)
+	}
+	e.Name = "shop-busy"
+	second, err := Open(t.Context(), tracks.Options{Dir: dir, Name: e.Name}, tr.New)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh, err := second.Init(t.Context(), &e, "HEAD"); !fresh || err != nil || second.Log.Start.Name != "shop-busy" {
+		t.Errorf("%v, %v, %+v", fresh, err, second.Log.Start)
+	}
+	both, err := Open(t.Context(), tracks.Options{Dir: dir}, tr.New)
+	if err == nil {
+		err = both.Begun()
+	}
+	if err == nil || !strings.Contains(err.Error(), "2 tracks (consider: --name shop, or --name shop-busy)") {
+		t.Error(err)
+	}
+	if _, err := second.Add(t.Context(), Adding{Rev: "HEAD"}); !errors.Is(err, ErrAnchor) {
+		t.Error(err)
+	}
+}
+
 // A plan that cannot be tracked is a mistake that says why.
 func TestInitMistakes(t *testing.T) {
 	dir := repository(t, 2)
@@ -251,13 +331,14 @@ func TestInitMistakes(t *testing.T) {
 		"is no package":      {Subject: dyno.Subject{Binary: "/bin/true"}},
 		"varies the commit":  {Subject: service, Factors: dyno.Factors{{Name: "GOGC", Levels: []string{"50", "100"}}}},
 		"has credentials":    {Subject: dyno.Subject{Package: service.Package, Env: map[string]string{"API_TOKEN": "abcdef0123456789"}}},
+		"/body.json is not ": {Subject: service, Load: dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", BodyFile: filepath.Join(t.TempDir(), "body.json")}}}}},
 		"not in the reposit": {Subject: dyno.Subject{Package: t.TempDir()}},
 	} {
-		if err := tr.Init(t.Context(), e, "HEAD"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tr.Init(t.Context(), e, "HEAD"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if err := tr.Init(t.Context(), &dyno.Experiment{Subject: service}, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere is no revision") {
+	if _, err := tr.Init(t.Context(), &dyno.Experiment{Subject: service}, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere is no revision") {
 		t.Error(err)
 	}
 

@@ -1,6 +1,6 @@
 // Package tracks reads a track: the lines of a ledger, put in the order of the repository's history.
 //
-// It measures nothing. Package track thinks; what is said of it is package tracked's.
+// It measures nothing, and writes only to exchange lines with a remote. Package track thinks; what is said of it is package tracked's.
 package tracks
 
 import (
@@ -30,6 +30,8 @@ type Track struct {
 	Top    string           // directory of the repository
 	Plan   *dyno.Experiment // nil if the log has no start
 	Broken ledger.Skipped
+
+	name string // asked for
 }
 
 // Options say which track.
@@ -41,7 +43,7 @@ type Options struct {
 
 // Open reads a track.
 func Open(ctx context.Context, o Options) (*Track, error) {
-	t := &Track{}
+	t := &Track{name: o.Name}
 	top, err := git.Run(ctx, o.Dir, nil, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, flags.Mistakef("%s is not in a git repository", o.Dir)
@@ -50,11 +52,11 @@ func Open(ctx context.Context, o Options) (*Track, error) {
 	if t.Ledger, err = ledger.Open(ctx, o.At, top, ""); err != nil {
 		return nil, err
 	}
-	return t, t.Read(ctx, o.Name)
+	return t, t.Read(ctx)
 }
 
 // Read takes what the ledger has.
-func (t *Track) Read(ctx context.Context, name string) error {
+func (t *Track) Read(ctx context.Context) error {
 	lines, broken, err := t.Ledger.Read(ctx)
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func (t *Track) Read(ctx context.Context, name string) error {
 	for _, l := range lines {
 		texts = append(texts, l.JSON)
 	}
-	t.Log, t.Broken = track.Read(texts, name), broken
+	t.Log, t.Broken = track.Read(texts, t.name), broken
 	if t.Log.Start.Name == "" {
 		return nil
 	}
@@ -94,14 +96,8 @@ func (t *Track) Metrics() (names []string) {
 			}
 		}
 	}
-	order := tracked.Order()
-	slices.SortFunc(names, func(a, b string) int {
-		i, j := slices.Index(order, a), slices.Index(order, b)
-		if i < 0 || j < 0 {
-			return j - i
-		}
-		return i - j
-	})
+	order := track.Metrics()
+	slices.SortFunc(names, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return names
 }
 
@@ -128,15 +124,39 @@ func (t *Track) Report(ctx context.Context, rev, version string) (*tracked.Repor
 	if t.Broken.Lines > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d lines of the ledger cannot be read, the first of them line %d of %s.", t.Broken.Lines, t.Broken.Number, t.Broken.File))
 	}
-	if lost := lines; len(lost) > 0 && lost[0].Lost > 0 {
-		r.Notes = append(r.Notes, t.lost(ctx, lost[0].Lost))
+	var lost, apart []string
+	most := 0
+	for _, line := range lines {
+		lost = append(lost, line.Lost...)
+		apart = append(apart, line.Apart...)
+		most = max(most, len(line.At))
+	}
+	if n := distinct(lost); n > 0 {
+		r.Lost, r.Notes = n, append(r.Notes, t.lost(ctx, n))
+	}
+	if n := distinct(apart); n > 0 {
+		r.Notes = append(r.Notes, isAre(n, "measured commit")+" left out: their anchor was never measured against another one.")
+	}
+	for _, line := range lines {
+		if n := most - len(line.At); n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s of %s is not known, as where it is 0: such changes are not followed.", line.Metric, layout.Count(n, "measured commit")))
+		}
 	}
 	return r, nil
 }
 
+func distinct(list []string) int {
+	slices.Sort(list)
+	return len(slices.Compact(list))
+}
+
+func isAre(n int, noun string) string {
+	return layout.Count(n, noun) + map[bool]string{true: " is", false: " are"}[n == 1]
+}
+
 // lost says why points have no place in the history.
 func (t *Track) lost(ctx context.Context, n int) string {
-	which := layout.Count(n, "measured commit") + map[bool]string{true: " is", false: " are"}[n == 1]
+	which := isAre(n, "measured commit")
 	if shallow, err := git.Run(ctx, t.Top, nil, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
 		return which + " not in this shallow clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)."
 	}
@@ -145,6 +165,9 @@ func (t *Track) lost(ctx context.Context, n int) string {
 
 // History is the first parents of a revision, the oldest first.
 func (t *Track) History(ctx context.Context, rev string) (all []track.Commit, err error) {
+	if _, err := t.Commit(ctx, rev); err != nil {
+		return nil, err
+	}
 	text, err := git.Run(ctx, t.Top, nil, "log", "--first-parent", "--reverse", "--format=%H%x00%T%x00%cs%x00%s", rev, "--")
 	if err != nil {
 		return nil, err
@@ -172,7 +195,6 @@ func (t *Track) Sync(ctx context.Context, remote string) error {
 	if remote == "" {
 		return nil
 	}
-	name := t.Log.Start.Name
 	_, err := t.Ledger.Sync(ctx, remote)
-	return errors.Join(err, t.Read(ctx, name))
+	return errors.Join(err, t.Read(ctx))
 }

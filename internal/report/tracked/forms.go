@@ -57,15 +57,14 @@ type (
 func (r *Report) Document() any {
 	nan := dyno.Number(math.NaN())
 	d := document{
-		Name: r.Log.Start.Name, Anchor: r.Log.Start.Anchor, Place: r.Place, Waiting: r.Waiting, Looks: len(r.Log.Alarms),
+		Name: r.Log.Start.Name, Anchor: r.Log.Start.Anchor, Place: r.Place, Waiting: r.Waiting, Looks: len(r.Log.Alarms), Lost: r.Lost,
 		Metrics: []metricRow{}, Changes: []changeRow{},
 	}
 	var settings []answer.Setting
 	d.Envelope = answer.New("track", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}, settings, r.Notes)
 	for _, line := range r.Lines {
-		d.Lost = max(d.Lost, line.Lost)
 		row := metricRow{Metric: line.Metric, Noise: nan, Shown: nan, After: []delayRow{}, Commits: []commitRow{}}
-		if p, ok := line.Power(); ok {
+		if p, ok := r.Log.Power(line); ok {
 			row.Noise, row.Shown = dyno.Number(p.Noise), dyno.Number(p.Shown)
 			for _, x := range p.After {
 				row.After = append(row.After, delayRow(x))
@@ -102,7 +101,7 @@ func (r *Report) Markdown() string {
 		}
 		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(a)), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
 	}
-	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm, on average.\n", int(1/track.PerCommit))
+	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm, on average. The search for a commit errs in at most 5%%.\n", int(1/track.PerCommit))
 	return b.String()
 }
 

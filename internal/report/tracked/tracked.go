@@ -3,6 +3,7 @@
 package tracked
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -19,11 +20,6 @@ import (
 	"github.com/dynolab/dyno/internal/track"
 )
 
-// Order is the metrics of a track, in the order of its table.
-func Order() []string {
-	return []string{"cpu-sec/req", "alloc-B/req", "rss-peak-B", "p50-sec", "p99-sec"}
-}
-
 // A Report is a track with what surrounds it.
 type Report struct {
 	Log   *track.Log
@@ -33,18 +29,34 @@ type Report struct {
 	Plan  *dyno.Experiment
 	Made  time.Time
 	Notes []string
+	Lost  int // measured commits without a place in the history
 
-	Checked bool          // possible changes were looked at now
 	New     []track.Alarm // that were shown now
 	Waiting int           // possible changes that were not looked at
 }
 
-// shown are the changes that were shown and are on the line, the oldest first.
+// shown are the changes that were shown and are on a line, in the order of the history. What two machines showed of one place is one.
 func (r *Report) shown() (all []track.Alarm) {
-	for _, a := range r.Log.Alarms {
-		if a.Shown {
-			all = append(all, a)
+	type found struct {
+		track.Alarm
+		from, to int
+	}
+	var on []found
+	for i := range r.Log.Alarms {
+		a := &r.Log.Alarms[i]
+		for _, line := range r.Lines {
+			from, to, ok := line.On(a)
+			twice := slices.ContainsFunc(on, func(o found) bool {
+				return o.Metric == a.Metric && o.from < to && from < o.to && (o.Ratio > 1) == (a.Ratio > 1)
+			})
+			if ok && a.Shown && !twice {
+				on = append(on, found{*a, from, to})
+			}
 		}
+	}
+	slices.SortStableFunc(on, func(a, b found) int { return cmp.Compare(a.to, b.to) })
+	for _, f := range on {
+		all = append(all, f.Alarm)
 	}
 	return all
 }
@@ -62,6 +74,8 @@ func (r *Report) First() string {
 	name, all := r.Log.Start.Name, r.shown()
 	commits := layout.Count(r.measured(), "commit")
 	switch {
+	case r.measured() == 0 && r.Lost > 0:
+		return fmt.Sprintf("%s: none of the measured commits is in this history.", name)
 	case r.measured() == 0:
 		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).", name)
 	case len(all) == 0:
@@ -87,7 +101,7 @@ func (r *Report) say(a *track.Alarm) string {
 		if a.Title != "" {
 			text += fmt.Sprintf(" %q", layout.Middle(a.Title, 50))
 		}
-	case a.Shape == track.Creep:
+	case a.Shape == track.Creep && a.Searched:
 		text += fmt.Sprintf(" from %s to %s, bit by bit: no single commit is shown to have changed it", short(a.From), short(a.To))
 	default:
 		text += fmt.Sprintf(" after %s, and with %s at the latest", short(a.From), short(a.To))
@@ -114,12 +128,12 @@ func (r *Report) said() *screen.Answer {
 	}
 	a.Notes = append(a.Notes, r.power()...)
 	switch {
-	case r.Waiting > 0 && r.Checked && r.Log.Left() == 0:
-		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at: so many looks would make more than one false alarm in %d commits.", isAre(r.Waiting, "possible change"), int(1/track.PerCommit)))
+	case r.Waiting > 0 && r.Log.Left() == 0:
+		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at: more looks would make more than one false alarm in %d commits, so they wait for further commits.", isAre(r.Waiting, "possible change"), int(1/track.PerCommit)))
 	case r.Waiting > 0:
 		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at yet (consider: dyno track check).", isAre(r.Waiting, "possible change")))
 	}
-	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks; of %d commits at most one has a false alarm, on average.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
+	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks: of %d commits at most one has a false alarm, on average. The search for its commit errs in at most 5%%.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
 	return a
 }
 
@@ -175,7 +189,7 @@ func spark(line *track.Line) string {
 func (r *Report) power() (lines []string) {
 	var said []string
 	for _, line := range r.Lines {
-		p, ok := line.Power()
+		p, ok := r.Log.Power(line)
 		if !ok {
 			continue
 		}
@@ -212,7 +226,7 @@ func (r *Report) power() (lines []string) {
 // HTML writes the track as one self-contained page. The error is w's.
 func (r *Report) HTML(w io.Writer) error {
 	a := r.said()
-	p := html.Simple{Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Notes: a.Notes, Foot: fmt.Sprintf("Made by dyno %s. %s", a.By, a.Last)}
+	p := html.Simple{Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Notes: a.Notes, Foot: fmt.Sprintf("Made by dyno %s. %s", strings.TrimSpace(a.By), a.Last)}
 	for _, part := range a.Parts {
 		s := *part.Section
 		s.Title = "The newest commit"

@@ -70,9 +70,6 @@ func newTrackInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o.Name != "" {
-				e.Name = o.Name
-			}
 			o.Name = e.Name
 			t, err := o.open(cmd)
 			if err != nil {
@@ -94,7 +91,6 @@ func newTrackInit() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	o.flags(fs)
-	fs.StringVar(&o.Name, "name", "", "`name` of the track (default: that of the plan, or of the package)")
 	fs.StringVar(&anchor, "anchor", "HEAD", "the `commit` that all others are measured against")
 	p.LoadFlags(fs)
 	p.SubjectFlags(fs)

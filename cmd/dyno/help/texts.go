@@ -62,25 +62,27 @@ a CPU on Linux only.
 
 	Track = `Track follows a service over its commits. It measures each commit side by side with one
 fixed commit, the anchor, and with the last measured commit before it. What it keeps are
-ratios to the anchor, so days, machines and their neighbours cancel.
+ratios to the anchor, so days, machines and their neighbours cancel. A commit takes a
+minute or less, and its builds.
 
-    dyno track init ./cmd/server --path '/search?q=x' --sync origin
+    dyno track init ./cmd/server --path '/search?q=x' --sync origin      once
     dyno track add --check --sync origin             HEAD, in CI on the main branch
-    dyno track add v1.8.0
+    dyno track add HEAD~3                            an earlier commit
     dyno track log --format html > track.html        what is known; also json, svg (a badge)
-    dyno track check                                 look at possible changes
+    dyno track check --gate                          look at possible changes
 
 A line of a metric may seem to change: because one commit differs from the one before,
 because the level of several differs from those before, or bit by bit. That alone is no
 alarm. Check compares the commits on either side again, on fresh blocks, and only if these
 differ is the change shown. Then it searches for the commit and the function, as dyno
-bisect does. Each look may be wrong in 0.05% of cases, and there are at most two looks for
-each measured commit: so of 1,000 commits at most one has a false alarm, on average.
+bisect does. Each look may be wrong in 0.05% of cases, and there are at most two for each
+measured commit: so of 1,000 commits at most one has a false alarm, on average.
 
 The lines are in the repository, in refs/dyno/track, and --sync REMOTE fetches and pushes
-them; or in a directory or behind a URL (--store). Several machines may add to one track.
-After a rebase or a squash a line stays with the commit that has the same content.
-If a cut-off add has measured nothing, run it again; lines are written when it is done.`
+them (which takes the right to push); or in a directory or behind a URL (--store). Several
+machines may add to one track. Builds of the anchor take a clone with its history. After
+a rebase or a squash a line stays with the commit that has the same content. A run that is
+cut off leaves no line: run it again. The runs themselves are in dyno-runs, as always.`
 
 	Tune = `Tune measures a service as it runs today, predicts the effect of other settings of the
 garbage collector, and records the predictions. Then it measures the most promising

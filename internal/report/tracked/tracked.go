@@ -238,30 +238,32 @@ func (r *Report) HTML(w io.Writer) error {
 		}
 		p.Pictures = append(p.Pictures, html.Picture{
 			Title: words.Noun(line.Metric), SVG: r.figure(line),
-			Shows: "Each point is a commit, by its change against the first anchor. From left to right are the first parents of the newest commit, in their order.",
+			Shows: "Each point is a commit, by its change against the first anchor. From left to right are the first parents of the newest commit, in their order, the last 400 of those that were measured.",
 		})
 	}
 	return html.WriteSimple(w, p)
 }
 
+// mostDrawn is how many commits a picture has: the last ones.
+const mostDrawn = 400
+
 // figure draws a metric over the commits.
 func (r *Report) figure(line *track.Line) chart.SVG {
 	l := chart.Line{Name: words.Noun(line.Metric)}
 	var marks []int
-	for i, p := range line.At {
+	shown := r.shown()
+	for i, p := range line.At[max(0, len(line.At)-mostDrawn):] {
 		l.X, l.Y = append(l.X, float64(p.Index)), append(l.Y, math.Exp(p.Level))
-		if slices.ContainsFunc(r.shown(), func(a track.Alarm) bool {
+		if slices.ContainsFunc(shown, func(a track.Alarm) bool {
 			return a.Metric == line.Metric && (a.Commit == p.ID || a.Commit == "" && a.To == p.ID)
 		}) {
 			marks = append(marks, i)
 		}
 	}
-	date := func(x float64) string {
-		i := slices.IndexFunc(line.At, func(p track.Place) bool { return float64(p.Index) == x })
-		if i < 0 {
-			return ""
-		}
-		return line.At[i].Date
+	dates := map[float64]string{}
+	for _, p := range line.At {
+		dates[float64(p.Index)] = p.Date
 	}
+	date := func(x float64) string { return dates[x] }
 	return chart.Trend(l, marks, date, layout.Change)
 }

@@ -51,7 +51,13 @@ func newTrack() *cobra.Command {
 		Use:   "track",
 		Short: "Follow a service over its commits, and raise an alarm that is true",
 		Long:  help.Track,
-		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return flags.Mistakef("unknown command %q (want init, add, check or log)", args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(newTrackInit(), newTrackAdd(), newTrackCheck(), newTrackLog())
 	return cmd

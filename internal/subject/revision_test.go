@@ -400,3 +400,27 @@ func TestEntryOfCrash(t *testing.T) {
 		run(t, root, "cp", "-rT", saved, list)
 	}
 }
+
+// Revisions that differ in what no program is made of have one sum, though each is built in a worktree of its own; a revision that differs in more
+// has another.
+func TestRevisionsOfOneProgram(t *testing.T) {
+	dir := t.TempDir()
+	sums := map[string]string{}
+	b := newBuilder(t)
+	for _, c := range [][2]string{
+		{"first", "package main\n\nfunc main() { println(1) }\n"},
+		{"comment", "package main\n\nfunc main() { println(1) } // one\n"},
+		{"code", "package main\n\nfunc main() { println(2) }\n"},
+	} {
+		files(t, dir, "go.mod", "module example.com/x\n\ngo 1.22\n", "main.go", c[1])
+		committed(t, dir)
+		built, err := b.Build(context.Background(), dyno.Subject{Package: ".", Dir: dir, Rev: "HEAD"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[c[0]] = built.Sum
+	}
+	if sums["first"] != sums["comment"] || sums["first"] == sums["code"] {
+		t.Errorf("sums %q", sums)
+	}
+}

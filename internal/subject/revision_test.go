@@ -414,7 +414,7 @@ func TestRevisionsOfOneProgram(t *testing.T) {
 	} {
 		files(t, dir, "go.mod", "module example.com/x\n\ngo 1.22\n", "main.go", c[1])
 		committed(t, dir)
-		built, err := b.Build(context.Background(), dyno.Subject{Package: ".", Dir: dir, Rev: "HEAD"})
+		built, err := b.Build(context.Background(), dyno.Subject{Package: ".", Dir: dir, Rev: strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD"))})
 		if err != nil {
 			t.Fatal(err)
 		}

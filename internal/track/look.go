@@ -2,6 +2,7 @@ package track
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dynolab/dyno/internal/stats"
 )
@@ -30,6 +31,12 @@ func Judge(logs []float64, negligible float64) (v Verdict) {
 	v.Done = v.Shown || same || v.N >= mostLook || v.N >= vainLook && v.P > vainP
 	v.Shown = v.Shown && !same
 	return v
+}
+
+// Enough reports whether a look in several metrics ends: all are done, or one is shown and the others had their chance.
+func Enough(vs []Verdict) bool {
+	shown := slices.ContainsFunc(vs, func(v Verdict) bool { return v.Shown })
+	return !slices.ContainsFunc(vs, func(v Verdict) bool { return !v.Done && !(shown && v.N >= Fewest()) })
 }
 
 // Fewest is the least number of blocks that can show a change.

@@ -34,7 +34,7 @@ func (l *looking) Ask(ctx context.Context, measure campaign.Measure) error {
 	all := l.plan.Resolved()
 	_, results, err := measure(ctx, "look", l.Subjects(), func(_ *compare.Table, rs []*dyno.Result) bool {
 		l.judge(rs, &all)
-		return !slices.ContainsFunc(l.verdicts, func(v track.Verdict) bool { return !v.Done })
+		return track.Enough(l.verdicts)
 	})
 	l.judge(results, &all)
 	return err

@@ -14,7 +14,11 @@ func Free(path, resume string) error {
 	if path == "" {
 		return nil
 	}
-	if question := questionOf(path); question != "" {
+	switch question := questionOf(path); question {
+	case "":
+	case neverResumed:
+		return fmt.Errorf("directory %s has a run of dyno %s already (consider: another --out)", path, question)
+	default:
 		return fmt.Errorf("directory %s has a campaign already (consider: dyno %s --resume %[1]s, or another --out)", path, question)
 	}
 	if _, err := os.Stat(filepath.Join(path, runFile)); err == nil {

@@ -137,19 +137,26 @@ func CheckRecord(file string, found int, version string) error {
 }
 
 // CampaignOf returns the directory of the campaign that the run at path is of, which is path itself or the one around it, and the arguments of
-// dyno that resume it. Both are "" if the run is of no campaign.
+// dyno that resume it. Both are "" if the run is of no campaign; a run of dyno track is made anew, which resume says.
 func CampaignOf(path string) (dir, resume string) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", ""
 	}
 	for _, dir := range []string{path, filepath.Dir(abs)} {
-		if question := questionOf(dir); question != "" {
+		switch question := questionOf(dir); question {
+		case "":
+		case neverResumed:
+			return dir, question + " add"
+		default:
 			return dir, question + " --resume " + dir
 		}
 	}
 	return "", ""
 }
+
+// neverResumed is the question whose runs are short, and begin anew.
+const neverResumed = "track"
 
 // questionOf is the question of the campaign in a directory; "" if there is none.
 func questionOf(dir string) string {

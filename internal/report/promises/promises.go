@@ -117,8 +117,12 @@ func (c *Checked) First() string {
 	for _, h := range c.Held {
 		all = append(all, h.Check.Outcomes...)
 	}
-	return fmt.Sprintf("%s: of %s, %d held, %d did not hold, and %d cannot be told.", layout.Clean(c.After.Path), layout.Count(len(all), "promise"),
-		count(all, receipt.Held), count(all, receipt.Missed), count(all, receipt.Untold))
+	missed := fmt.Sprintf("%d did not hold", count(all, receipt.Missed))
+	if n := count(slices.DeleteFunc(slices.Clone(all), func(o receipt.Outcome) bool { return !o.Doubted }), receipt.Missed); n > 0 {
+		missed += fmt.Sprintf(" (%d of them doubtful)", n)
+	}
+	return fmt.Sprintf("%s: of %s, %d held, %s, and %d cannot be told.", layout.Clean(c.After.Path), layout.Count(len(all), "promise"),
+		count(all, receipt.Held), missed, count(all, receipt.Untold))
 }
 
 // made says who promised, and when.

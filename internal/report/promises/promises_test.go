@@ -67,6 +67,10 @@ func TestCheck(t *testing.T) {
 	if told, missed := c.Told(); told != 2 || missed != 1 { // without the one that is doubtful
 		t.Errorf("%d missed of %d", missed, told)
 	}
+	c.Held[0].Check.Outcomes[4].Word = receipt.Missed
+	if _, missed := c.Told(); missed != 1 || !strings.Contains(c.First(), "1 held, 2 did not hold (1 of them doubtful), and 2 cannot") {
+		t.Errorf("%d missed: %s", missed, c.First())
+	}
 	c.Held[0].Late = true
 	if told, missed := c.Told(); told+missed != 0 || !strings.Contains(c.Text(layout.Options{}), "it promised nothing") {
 		t.Error("a late receipt counts")

@@ -226,21 +226,21 @@ func (k *Kept) Add(c receipt.Check) error {
 // Find finds the receipts below a directory, the newest first. It follows no links below it, nor looks into trials. What cannot be
 // read, receipts and checks, is in unread. A receipt whose checks cannot be read is there without them.
 func Find(root string) (found []*Kept, unread []error, err error) {
-	real, err := filepath.EvalSymlinks(root)
+	target, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for receipts: %w (consider: another directory)", err)
 	}
 	left := map[string]error{} // by directory, whose receipts share a file of checks
-	err = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(target, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == real:
+		case err != nil && path == target:
 			return err
 		case err != nil:
 			unread = append(unread, err)
-		case d.IsDir() && path != real && (d.Name() == "trials" || strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && path != target && (d.Name() == "trials" || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case d.Type().IsRegular() && named(d.Name()):
-			path = filepath.Join(root, strings.TrimPrefix(path, real))
+			path = filepath.Join(root, strings.TrimPrefix(path, target))
 			k, err := read(path)
 			if err != nil {
 				unread = append(unread, fmt.Errorf("read %s: %w", path, err))

@@ -125,20 +125,20 @@ func (o *predictFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	f := s.Forecast(s.Fit(), q)
 	w, head := cmd.OutOrStdout(), answer.Head{Dyno: version(), Made: time.Now()}
-	if o.save {
-		if err := save(cmd, append(args, "")[0], f.Name, prediction.Receipt(f, head)); err != nil {
-			return err
-		}
-	}
 	switch o.form() {
 	case "json":
-		return report.JSON(w, prediction.JSON(f, head))
+		err = report.JSON(w, prediction.JSON(f, head))
 	case "html":
-		return prediction.HTML(w, f)
+		err = prediction.HTML(w, f)
+	default:
+		look := lookOf(w)
+		look.Full = o.full
+		err = prediction.Text(w, f, look)
 	}
-	look := lookOf(w)
-	look.Full = o.full
-	return prediction.Text(w, f, look)
+	if err == nil && o.save {
+		err = save(cmd, append(args, "")[0], f.Name, prediction.Receipt(f, head))
+	}
+	return err
 }
 
 func (o *predictFlags) check(cmd *cobra.Command, args []string) error {

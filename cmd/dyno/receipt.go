@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,11 +63,11 @@ them, and the share of promises that held, by command and figure.
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := append(args, runsRoot)[0]
-			found, err := findReceipts(cmd, root)
+			found, unread, err := findReceipts(cmd, root)
 			if err != nil {
 				return err
 			}
-			l, w := &promises.List{Root: root, Kept: found}, cmd.OutOrStdout()
+			l, w := &promises.List{Root: root, Kept: found, Left: unread}, cmd.OutOrStdout()
 			if o.form() == "json" {
 				return report.JSON(w, l.JSON(answer.Head{Dyno: version(), Made: time.Now()}))
 			}
@@ -103,7 +104,8 @@ beside each. What is checked twice counts once.
     dyno receipt check dyno-runs/shop-20261121-101500
     dyno receipt check DIR --receipt dyno-runs/shop-tune-20261120-090000/receipt.json
     dyno receipt check --gctrace gc.log --requests 180000 --gogc-was 200 --name shop
-    dyno receipt check DIR --gate                 exit status 99 if a promise did not hold`,
+    dyno receipt check DIR --gate                 exit status 99 if a promise did not hold,
+                                                  98 if none could be told`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.onlyTyped(cmd)
@@ -116,7 +118,7 @@ beside each. What is checked twice counts once.
 	fs.StringVar(&o.root, "root", runsRoot, "look for receipts below this `dir`ectory")
 	fs.StringVar(&o.name, "name", "", "`name` of the service in receipts, if it is not that of the run")
 	o.sourceFlags.flags(fs, "hold receipts against")
-	fs.BoolVar(&o.gate, "gate", false, "exit with status 99 if a promise did not hold")
+	fs.BoolVar(&o.gate, "gate", false, "exit with status 99 if a promise without a doubt did not hold, 98 if none could be told")
 	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
 	return cmd
@@ -130,27 +132,27 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &promises.Checked{After: after, Root: o.root}
-	if c.Held, err = o.held(cmd, after); err != nil {
+	found, unread, err := findReceipts(cmd, o.root)
+	if err != nil {
 		return err
 	}
-	head := answer.Head{Dyno: version(), Made: time.Now()}
-	for i := range c.Held {
-		h := &c.Held[i]
-		h.Check.Dyno, h.Check.Made = head.Dyno, head.Made
-		if h.Late {
-			continue
-		}
-		if err := h.Add(h.Check); err != nil {
-			return err
-		}
-	}
-	found, err := findReceipts(cmd, o.root)
-	if o.file != "" && !slices.ContainsFunc(found, func(k *receipts.Kept) bool { return k.ID == c.Held[0].ID }) { // it may lie elsewhere
-		found, err = append(found, c.Held[0].Kept), nil
+	c := &promises.Checked{After: after, Of: promises.Below(o.root), Left: unread}
+	if o.file != "" {
+		err = o.only(c, &found)
+	} else {
+		c.Held, err = o.held(after, found)
 	}
 	if err != nil {
 		return err
+	}
+	head := answer.Head{Dyno: version(), Made: time.Now()}
+	var unkept error // is no reason not to answer
+	for i := range c.Held {
+		h := &c.Held[i]
+		h.Check.Dyno, h.Check.Made = head.Dyno, head.Made
+		if !h.Late {
+			unkept = errors.Join(unkept, h.Add(h.Check))
+		}
 	}
 	c.Rates = promises.RatesOf(found)
 	w := cmd.OutOrStdout()
@@ -161,10 +163,16 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 		look.Full = o.full
 		_, err = fmt.Fprint(w, c.Text(look))
 	}
-	if n := c.Missed(); err == nil && o.gate && n > 0 {
-		return &gateError{exitThreshold, layout.Count(n, "promise") + " did not hold"}
+	told, missed := c.Told()
+	switch err = errors.Join(err, unkept); {
+	case err != nil || !o.gate:
+		return err
+	case missed > 0:
+		return &gateError{exitThreshold, layout.Count(missed, "promise") + " did not hold"}
+	case told == 0:
+		return &gateError{exitUnclear, "no promise without a doubt could be told"}
 	}
-	return err
+	return nil
 }
 
 // after reads what came.
@@ -187,36 +195,37 @@ func (o *receiptFlags) after(cmd *cobra.Command, args []string) (*receipt.After,
 	return receipts.Run(dir, read)
 }
 
-// held holds the receipts that fit against what came: of the same service, for one of its settings, and made before.
-func (o *receiptFlags) held(cmd *cobra.Command, after *receipt.After) (held []promises.Held, err error) {
-	var ran []string
-	for _, s := range after.Settings {
-		ran = append(ran, s.Levels.String())
-	}
-	if o.file != "" {
-		k, err := receipts.Read(o.file)
-		if err != nil {
-			return nil, err
-		}
-		h := promises.Held{Kept: k, Check: k.Against(after), Late: !k.Before(after)}
-		if len(h.Check.Outcomes) == 0 {
-			return nil, fmt.Errorf("%s promises nothing for the settings of %s (%s)", o.file, after.Path, strings.Join(ran, ", "))
-		}
-		return []promises.Held{h}, nil
-	}
-	found, err := findReceipts(cmd, o.root)
+// only holds the receipt of --receipt against what came. It counts among the receipts that were found, or alone if it lies elsewhere.
+func (o *receiptFlags) only(c *promises.Checked, found *[]*receipts.Kept) error {
+	k, err := receipts.Read(o.file)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	h := promises.Held{Kept: k, Check: k.Against(c.After), Late: !k.Before(c.After)}
+	if len(h.Check.Outcomes) == 0 {
+		return fmt.Errorf("%s promises nothing for the settings of %s (%s)", o.file, c.After.Path, receipts.Ran(c.After))
+	}
+	c.Held = []promises.Held{h}
+	if i := slices.IndexFunc(*found, func(x *receipts.Kept) bool { return x.ID == k.ID }); i >= 0 {
+		(*found)[i] = k
+	} else {
+		c.Of, *found = "of "+o.file, []*receipts.Kept{k}
+	}
+	return nil
+}
+
+// held holds the receipts that fit against what came: of the same service, for one of its settings, and made before. Of a receipt in a
+// copied directory it takes one.
+func (o *receiptFlags) held(after *receipt.After, found []*receipts.Kept) (held []promises.Held, err error) {
 	late := 0
 	var names []string
 	for _, k := range found {
 		h := promises.Held{Kept: k, Check: k.Against(after)}
 		switch {
-		case len(h.Check.Outcomes) == 0 || !o.same(k, after):
+		case len(h.Check.Outcomes) == 0 || !k.IsOf(after, o.name):
 		case !k.Before(after):
 			late++
-		default:
+		case !slices.ContainsFunc(held, func(x promises.Held) bool { return x.ID == k.ID }):
 			held = append(held, h)
 			if !slices.Contains(names, k.Name) {
 				names = append(names, k.Name)
@@ -227,31 +236,23 @@ func (o *receiptFlags) held(cmd *cobra.Command, after *receipt.After) (held []pr
 	case len(held) == 0 && late > 0:
 		return nil, fmt.Errorf("%s below %s promised for %s, but after it was measured (consider: --receipt FILE, which does not count it)", layout.Count(late, "receipt"), o.root, after.Path)
 	case len(held) == 0:
-		return nil, fmt.Errorf("no receipt below %s promises for %s of %s (consider: dyno predict DIR --save before a change; --name, or --receipt FILE)", o.root, strings.Join(ran, ", "), after.Path)
+		return nil, fmt.Errorf("no receipt below %s promises for %s of %s (consider: dyno predict DIR --save before a change; --name, or --receipt FILE)", o.root, receipts.Ran(after), after.Path)
 	case len(names) > 1 && o.name == "" && after.Name == "":
 		return nil, flags.Mistakef("receipts for this setting are of several services, and a log does not say of which it is (consider: --name, one of %s)", strings.Join(names, ", "))
 	}
 	return held, nil
 }
 
-// same reports whether a receipt is of the service that ran. A log does not say which that is.
-func (o *receiptFlags) same(k *receipts.Kept, after *receipt.After) bool {
-	switch {
-	case o.name != "":
-		return k.Name == o.name
-	case after.Name == "":
-		return true
-	}
-	return k.Name == after.Name || k.Subject != "" && k.Subject == after.Subject
-}
-
-// findReceipts notes receipts that cannot be read.
-func findReceipts(cmd *cobra.Command, root string) ([]*receipts.Kept, error) {
-	found, unread, err := receipts.Find(root)
+// findReceipts notes what cannot be read. There need not be runs yet.
+func findReceipts(cmd *cobra.Command, root string) (found []*receipts.Kept, unread []error, err error) {
+	found, unread, err = receipts.Find(root)
 	for _, err := range unread {
-		notef(cmd, "a receipt is left out: %v", err)
+		notef(cmd, "left out: %v", err)
 	}
-	return found, err
+	if root == runsRoot && errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return found, unread, err
 }
 
 // save keeps a receipt in a directory, "" for a new one that is named after a log.

@@ -290,59 +290,16 @@ func TestHitRate(t *testing.T) {
 		return all
 	}
 	all, each := Rates(checks(1), false)
-	if all.Told() != 2*n || len(each) != 2 || each[0].Metric != "cpu-sec/req" || all.Level < 0.8999 || all.Level > 0.9001 {
+	if all.Told != 2*n || len(each) != 2 || each[0].Metric != "cpu-sec/req" || all.Level < 0.8999 || all.Level > 0.9001 {
 		t.Fatalf("%+v, %+v", all, each)
 	}
 	for _, r := range append(each, all) {
-		if bound := 3.3 * math.Sqrt(0.09/float64(r.Told())); math.Abs(r.Share-0.9) > bound || r.Lo > 0.9 || r.Hi < 0.9 {
+		if bound := 3.3 * math.Sqrt(0.09/float64(r.Told)); math.Abs(r.Share-0.9) > bound || r.Lo > 0.9 || r.Hi < 0.9 {
 			t.Errorf("%s: %.3f [%.3f, %.3f] held, want 0.9 ±%.3f", r.Metric, r.Share, r.Lo, r.Hi, bound)
 		}
 	}
 	if narrow, _ := Rates(checks(0.5), false); narrow.Hi > 0.8 {
 		t.Errorf("of intervals that are too narrow %.3f held", narrow.Share)
-	}
-}
-
-// The same After counts once, by the last check; doubts count apart. Figures of one window that fail together are no more evidence
-// than one.
-func TestRates(t *testing.T) {
-	check := func(id, after string, words ...Word) Check {
-		c := Check{Receipt: id, From: "predict", AfterID: after}
-		for i, w := range words {
-			c.Outcomes = append(c.Outcomes, Outcome{Setting: gogc("50"), Metric: []string{"a", "b", "c", "d", "e"}[i], Word: w, Level: 0.9})
-		}
-		return c
-	}
-	doubtful := check("2", "x", Missed)
-	doubtful.Outcomes[0].Doubted = true
-	checks := []Check{check("1", "x", Missed, Missed), check("1", "x", Held, Untold), check("1", "y", Missed), doubtful}
-	all, each := Rates(checks, false)
-	if all.Held != 1 || all.Missed != 1 || all.Untold != 1 || len(each) != 2 {
-		t.Errorf("%+v %+v", all, each)
-	}
-	if doubted, _ := Rates(checks, true); doubted.Missed != 1 || doubted.Told() != 1 {
-		t.Errorf("%+v", doubted)
-	}
-	if none, _ := Rates(nil, false); !math.IsNaN(none.Share) || !math.IsNaN(none.Lo) {
-		t.Errorf("%+v", none)
-	}
-	var apart, together []Check
-	for i := range 30 {
-		id := string(rune('A' + i))
-		w := Held
-		if i%10 == 9 {
-			w = Missed
-		}
-		together = append(together, check(id, id, w, w, w, w, w))
-		apart = append(apart, check(id, id, w))
-	}
-	one, _ := Rates(apart, false)
-	five, _ := Rates(together, false)
-	if one.Held != 27 || math.Abs(one.Lo-0.744) > 0.001 || math.Abs(one.Hi-0.965) > 0.001 {
-		t.Errorf("27 of 30: [%.3f, %.3f]", one.Lo, one.Hi)
-	}
-	if five.Told() != 150 || math.Abs(five.Lo-one.Lo) > 0.01 {
-		t.Errorf("150 in 30 windows: [%.3f, %.3f], want about that of 30", five.Lo, five.Hi)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,11 +31,19 @@ const (
 	ChecksFile = "receipt-checks.jsonl"
 )
 
-// A Kept is a receipt with its checks, in the order in which they were made.
+// A Kept is a receipt with its checks, the last of each After.
 type Kept struct {
 	receipt.Receipt
 	Path   string // of its file
 	Checks []receipt.Check
+}
+
+// Source is what the promises were made from, the same of all receipts of one run.
+func (k *Kept) Source() string {
+	if k.Run == "" {
+		return k.ID
+	}
+	return filepath.Join(filepath.Dir(k.Path), k.Run)
 }
 
 // Keep writes a receipt into a directory, and returns its path. A receipt with the same promises that is there already stays, and so
@@ -50,18 +59,60 @@ func Keep(dir string, r *receipt.Receipt) (path string, err error) {
 	if r.ID, err = idOf(r); err != nil {
 		return "", fmt.Errorf("keep a receipt: %w", err)
 	}
+	if path, err = keep(dir, r); err != nil {
+		return "", fmt.Errorf("keep a receipt: %w", err)
+	}
+	return path, nil
+}
+
+// mostReceipts are kept in one directory.
+const mostReceipts = 1000
+
+// keep links a file that is complete to the first name that is free: another dyno may keep one at the same time.
+func keep(dir string, r *receipt.Receipt) (path string, err error) {
+	f, err := os.CreateTemp(dir, ".receipt-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(answer.Write(f, r), f.Sync(), f.Close()); err != nil {
+		return "", err
+	}
 	path = filepath.Join(dir, File)
-	for i := 2; ; i++ {
-		old, err := read(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+	for i := 2; i <= mostReceipts; i++ {
+		err := os.Link(f.Name(), path)
+		if err == nil {
+			return path, nil
 		}
-		if err == nil && old.ID == r.ID {
+		if !errors.Is(err, fs.ErrExist) { // the file system has no links
+			return path, os.Rename(f.Name(), path)
+		}
+		if old, err := read(path); err == nil && old.ID == r.ID {
 			return path, nil
 		}
 		path = filepath.Join(dir, fmt.Sprintf("receipt-%d.json", i))
 	}
-	return path, store.Replace(path, func(w io.Writer) error { return answer.Write(w, r) })
+	return "", fmt.Errorf("%s has %d receipts (consider: another directory)", dir, mostReceipts)
+}
+
+// IsOf reports whether a receipt is of the service that ran; name is its name if that is not the run's. A log does not say which it is.
+func (k *Kept) IsOf(after *receipt.After, name string) bool {
+	switch {
+	case name != "":
+		return k.Name == name
+	case after.Name == "":
+		return true
+	}
+	return k.Name == after.Name || k.Subject != "" && k.Subject == after.Subject
+}
+
+// Ran are the settings of what came, as a list.
+func Ran(after *receipt.After) string {
+	var names []string
+	for _, s := range after.Settings {
+		names = append(names, s.Levels.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // Of keeps the receipt of an answer that has one in the answer's directory.
@@ -94,10 +145,8 @@ func Read(path string) (*Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if k.Checks, err = checks(filepath.Join(filepath.Dir(path), ChecksFile), k.ID); err != nil {
-		return nil, fmt.Errorf("read the checks of %s: %w", path, err)
-	}
-	return k, nil
+	_, err = k.checks()
+	return k, err
 }
 
 func read(path string) (*Kept, error) {
@@ -114,25 +163,38 @@ func read(path string) (*Kept, error) {
 	return k, nil
 }
 
-// checks are those of one receipt. A line that a crash cut off is left out.
-func checks(path, id string) (cs []receipt.Check, err error) {
+// checks reads those of the receipt, and counts the lines of the file that are no checks, such as one that a crash cut off.
+func (k *Kept) checks() (left int, err error) {
+	path := filepath.Join(filepath.Dir(k.Path), ChecksFile)
 	f, err := safe.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return 0, fmt.Errorf("read checks: %w", err)
 	}
 	defer f.Close()
 	in := bufio.NewScanner(io.LimitReader(f, safe.MostRead))
 	in.Buffer(nil, safe.MostRead)
 	for in.Scan() {
 		var c receipt.Check
-		if json.Unmarshal(in.Bytes(), &c) == nil && c.Kind == receipt.CheckKind && c.Receipt == id {
-			cs = append(cs, c)
+		switch {
+		case json.Unmarshal(in.Bytes(), &c) != nil || c.Kind != receipt.CheckKind || c.Schema != receipt.Schema:
+			left++
+		case c.Receipt == k.ID:
+			k.put(c)
 		}
 	}
-	return cs, in.Err()
+	if err = in.Err(); err != nil {
+		err = fmt.Errorf("read the checks of %s: %w", path, err)
+	}
+	return left, err
+}
+
+// put adds a check, instead of an earlier one of the same After.
+func (k *Kept) put(c receipt.Check) {
+	k.Checks = slices.DeleteFunc(k.Checks, func(old receipt.Check) bool { return old.AfterID == c.AfterID })
+	k.Checks = append(k.Checks, c)
 }
 
 // Add keeps a check of the receipt beside it. A check of the same After counts from now on instead of an earlier one.
@@ -157,35 +219,50 @@ func (k *Kept) Add(c receipt.Check) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("keep a check: %w", err)
 	}
-	k.Checks = append(k.Checks, c)
+	k.put(c)
 	return nil
 }
 
-// Find finds the receipts below a directory, the newest first. It does not follow links, nor look into trials. Receipts that cannot
-// be read are in unread.
+// Find finds the receipts below a directory, the newest first. It follows no links below it, nor looks into trials. What cannot be
+// read, receipts and checks, is in unread. A receipt whose checks cannot be read is there without them.
 func Find(root string) (found []*Kept, unread []error, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	target, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for receipts: %w (consider: another directory)", err)
+	}
+	left := map[string]error{} // by directory, whose receipts share a file of checks
+	err = filepath.WalkDir(target, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil && path == root:
+		case err != nil && path == target:
 			return err
 		case err != nil:
 			unread = append(unread, err)
-		case d.IsDir() && path != root && (d.Name() == "trials" || strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && path != target && (d.Name() == "trials" || strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case d.Type().IsRegular() && named(d.Name()):
-			k, err := Read(path)
+			path = filepath.Join(root, strings.TrimPrefix(path, target))
+			k, err := read(path)
 			if err != nil {
-				unread = append(unread, err)
+				unread = append(unread, fmt.Errorf("read %s: %w", path, err))
 				break
 			}
 			found = append(found, k)
+			n, err := k.checks()
+			if dir := filepath.Dir(path); err != nil {
+				left[dir] = err
+			} else if n > 0 {
+				left[dir] = fmt.Errorf("%d of the lines of %s are no checks that this dyno knows", n, filepath.Join(dir, ChecksFile))
+			}
 		}
 		return nil
 	})
-	slices.SortStableFunc(found, func(a, b *Kept) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.Path, b.Path)) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("look for receipts: %w", err)
 	}
+	for _, dir := range slices.Sorted(maps.Keys(left)) {
+		unread = append(unread, left[dir])
+	}
+	slices.SortStableFunc(found, func(a, b *Kept) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.Path, b.Path)) })
 	return found, unread, nil
 }
 

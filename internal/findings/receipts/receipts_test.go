@@ -1,12 +1,14 @@
 package receipts_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -174,6 +176,57 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// Each of several receipts that are kept at once is there, and those with the same promises are one.
+func TestKeepAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var g sync.WaitGroup
+	failed := make([]error, 24)
+	for i := range failed {
+		g.Go(func() {
+			r := &receipt.Receipt{Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, answer.Head{}, nil, nil), Name: fmt.Sprint(i % 12)}
+			_, failed[i] = receipts.Keep(dir, r)
+		})
+	}
+	g.Wait()
+	if err := errors.Join(failed...); err != nil {
+		t.Fatal(err)
+	}
+	found, unread, err := receipts.Find(dir)
+	names := map[string]bool{}
+	for _, k := range found {
+		names[k.Name] = true
+	}
+	if err != nil || len(unread) > 0 || len(found) != 12 || len(names) != 12 {
+		t.Errorf("%d receipts of %d names, %v, %v", len(found), len(names), unread, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if _, err := receipts.Keep(filepath.Join(dir, "nowhere"), &receipt.Receipt{}); err == nil {
+		t.Error("kept nowhere")
+	}
+}
+
+// A directory of runs that is a link shows its receipts, below the name of the link.
+func TestLinked(t *testing.T) {
+	root := t.TempDir()
+	dir, link := filepath.Join(root, "disk"), filepath.Join(root, "dyno-runs")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "shop"), 0o700), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := receipts.Keep(filepath.Join(dir, "shop"), &receipt.Receipt{Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, answer.Head{}, nil, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := receipts.Find(link)
+	if err != nil || len(found) != 1 || found[0].Path != filepath.Join(link, "shop", "receipt.json") {
+		t.Errorf("%v, %v", found, err)
+	}
+	t.Chdir(root)
+	if found, _, err = receipts.Find("."); err != nil || len(found) != 1 || found[0].Path != "disk/shop/receipt.json" {
+		t.Errorf("below .: %v, %v", found, err)
+	}
+}
+
 // What was promised stays: the same once, and other promises beside it. Checks are found with their receipt.
 func TestKeepAndFind(t *testing.T) {
 	root := t.TempDir()
@@ -200,7 +253,7 @@ func TestKeepAndFind(t *testing.T) {
 		}
 	}
 	found, unread, err := receipts.Find(root)
-	if err != nil || len(found) != 2 || len(unread) != 2 || found[0].ID != second.ID || found[1].ID != first.ID {
+	if err != nil || len(found) != 2 || len(unread) != 2 || found[0].Source() != path || found[1].Source() != path || found[0].ID != second.ID || found[1].ID != first.ID {
 		t.Fatalf("%d found, %d unread, %v", len(found), len(unread), err)
 	}
 	after, err := receipts.Run(open(t, path), predict.Options{})
@@ -208,7 +261,8 @@ func TestKeepAndFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := found[1].Against(after)
-	if err := os.WriteFile(filepath.Join(path, receipts.ChecksFile), []byte(`{"kind":"receipt-ch`), 0o600); err != nil { // cut off
+	if err := os.WriteFile(filepath.Join(path, receipts.ChecksFile), []byte(`{"kind":"receipt-check","schema":99}
+{"kind":"receipt-ch`), 0o600); err != nil { // cut off
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -216,8 +270,11 @@ func TestKeepAndFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, unread, _ = receipts.Find(root); len(unread) != 3 || !strings.HasPrefix(unread[2].Error(), "2 of the lines of ") {
+		t.Errorf("unread: %v", unread)
+	}
 	again, err := receipts.Read(found[1].Path)
-	if err != nil || len(again.Checks) != 2 {
+	if err != nil || len(again.Checks) != 1 || len(found[1].Checks) != 1 { // the last of two
 		t.Fatalf("%d checks, %v", len(again.Checks), err)
 	}
 	if doubted, _ := receipt.Rates(again.Checks, true); doubted.Held != 5 {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/dynolab/dyno/internal/findings/receipts"
-	"github.com/dynolab/dyno/internal/receipt"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/screen"
 )
@@ -14,19 +13,23 @@ import (
 type List struct {
 	Root string
 	Kept []*receipts.Kept
+	Left []error // what could not be read
 }
 
 // Text is the list as a screen of text, or with o.Full as long as it gets.
 func (l *List) Text(o layout.Options) string {
 	rates := RatesOf(l.Kept)
 	a := &screen.Answer{
-		Head: []string{fmt.Sprintf("%s below %s.", layout.Count(len(l.Kept), "receipt"), l.Root), rates.sentence(l.Root)}, Rest: " (consider: --full).",
+		Head: []string{fmt.Sprintf("%s %s.", layout.Count(len(l.Kept), "receipt"), Below(l.Root)), rates.sentence(Below(l.Root))}, Rest: " (consider: --full).",
 		Parts: []screen.Part{{Fit: l.table}},
 	}
 	if len(rates.Each) > 0 {
 		a.Parts = append(a.Parts, screen.Part{Section: rates.table(), Rank: 1, Name: "the share of each figure"})
 	}
-	if rates.All.Told() == 0 {
+	switch {
+	case len(l.Kept) == 0:
+		a.Parts, a.Head, a.Last = nil, a.Head[:1], "To keep one of a run: dyno predict DIR --save"
+	case rates.All.Told == 0:
 		a.Last = "Measure under a promised setting, and then: dyno receipt check DIR"
 	}
 	return a.Text(o)
@@ -53,16 +56,15 @@ func (l *List) table(lines int) *layout.Section {
 
 // state is what came of a receipt so far.
 func state(k *receipts.Kept) string {
-	all, _ := receipt.Rates(k.Checks, false)
-	doubted, _ := receipt.Rates(k.Checks, true)
-	held, told := all.Held+doubted.Held, all.Told()+doubted.Told()
+	r := RatesOf([]*receipts.Kept{k})
+	held, told := r.All.Held+r.Doubted.Held, r.All.Told+r.Doubted.Told
 	switch {
 	case len(k.Checks) == 0:
 		return "not checked"
 	case told == 0:
 		return "cannot be told"
 	}
-	return fmt.Sprintf("%d of %d", held, told)
+	return of(held, told)
 }
 
 // table has a row for each command and figure.
@@ -72,8 +74,12 @@ func (r *Rates) table() *layout.Section {
 	g.Cols[1].Left = true
 	for i := range r.Each {
 		x := &r.Each[i]
-		cells := layout.Cells(x.From, noun(x.Metric), fmt.Sprintf("%d of %d", x.Held, x.Told()), "", "", "", strconv.Itoa(x.Untold))
-		if x.Told() > 0 {
+		name := noun(x.Metric)
+		if x.Change {
+			name += ", change"
+		}
+		cells := layout.Cells(x.From, name, of(x.Held, x.Told), "", "", "", strconv.Itoa(x.Untold))
+		if x.Told > 0 {
 			cells[3].Text = layout.Share(x.Share) + "%"
 			cells[4].Text = fmt.Sprintf("%s to %s%%", layout.Share(x.Lo), layout.Share(x.Hi))
 			cells[5].Text = layout.Share(x.Level) + "%"

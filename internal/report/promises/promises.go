@@ -6,7 +6,11 @@ package promises
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynolab/dyno/internal/findings/receipts"
@@ -27,8 +31,9 @@ type Held struct {
 type Checked struct {
 	After *receipt.After
 	Held  []Held
-	Root  string // where receipts are
-	Rates Rates  // of all receipts there
+	Of    string // whose Rates they are, such as "below dyno-runs"
+	Rates Rates
+	Left  []error // what could not be read
 }
 
 // Rates are the shares of promises that held.
@@ -37,25 +42,38 @@ type Rates struct {
 	Each         []receipt.Rate
 }
 
-// RatesOf are those of all checks of receipts.
+// RatesOf are those of all checks of receipts. What one run promised counts once, in however many receipts and copies of them.
 func RatesOf(kept []*receipts.Kept) (r Rates) {
 	var all []receipt.Check
+	source := map[string]string{} // by ID, which copies share
 	for _, k := range kept {
-		all = append(all, k.Checks...)
+		if source[k.ID] == "" {
+			source[k.ID] = k.Source()
+		}
+		for _, c := range k.Checks {
+			c.Receipt = source[k.ID]
+			all = append(all, c)
+		}
 	}
 	r.All, r.Each = receipt.Rates(all, false)
 	r.Doubted, _ = receipt.Rates(all, true)
 	return r
 }
 
-// Missed counts the promises that did not hold, of receipts that count.
-func (c *Checked) Missed() (n int) {
+// Told counts the promises without a doubt that could be told, and those of them that did not hold, of receipts that count.
+func (c *Checked) Told() (told, missed int) {
 	for _, h := range c.Held {
-		if !h.Late {
-			n += count(h.Check.Outcomes, receipt.Missed)
+		for _, o := range h.Check.Outcomes {
+			if h.Late || o.Doubted || o.Word == receipt.Untold {
+				continue
+			}
+			told++
+			if o.Word == receipt.Missed {
+				missed++
+			}
 		}
 	}
-	return n
+	return told, missed
 }
 
 func count(os []receipt.Outcome, word receipt.Word) (n int) {
@@ -69,9 +87,12 @@ func count(os []receipt.Outcome, word receipt.Word) (n int) {
 
 // Text is the check as a screen of text, or with o.Full as long as it gets.
 func (c *Checked) Text(o layout.Options) string {
-	a := &screen.Answer{Head: []string{c.First()}, Rest: " (consider: --full).", Last: c.Rates.sentence(c.Root)}
+	a := &screen.Answer{Head: []string{c.First()}, Rest: " (consider: --full).", Last: c.Rates.sentence(c.Of)}
 	if c.After.Assumed != "" {
 		a.Notes = append(a.Notes, fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", c.After.Assumed))
+	}
+	if c.uncounted() {
+		a.Notes = append(a.Notes, "Figures of a request need the number of requests in the log (consider: --requests).")
 	}
 	for i := range c.Held {
 		h := &c.Held[i]
@@ -80,14 +101,28 @@ func (c *Checked) Text(o layout.Options) string {
 	return a.Text(o)
 }
 
+// uncounted reports whether figures of a request are promised, and a log without its number of requests came.
+func (c *Checked) uncounted() bool {
+	if _, minutes := c.After.Settings[0].Values["gc-cycles/min"]; !minutes || c.After.Name != "" {
+		return false
+	}
+	return slices.ContainsFunc(c.Held, func(h Held) bool {
+		return slices.ContainsFunc(h.Check.Outcomes, func(o receipt.Outcome) bool { return strings.HasPrefix(o.Metric, "gc-cycles/req") })
+	})
+}
+
 // First is what came of the promises, in a sentence.
 func (c *Checked) First() string {
 	var all []receipt.Outcome
 	for _, h := range c.Held {
 		all = append(all, h.Check.Outcomes...)
 	}
-	return fmt.Sprintf("%s: of %s, %d held, %d did not hold, and %d cannot be told.", layout.Clean(c.After.Path), layout.Count(len(all), "promise"),
-		count(all, receipt.Held), count(all, receipt.Missed), count(all, receipt.Untold))
+	missed := fmt.Sprintf("%d did not hold", count(all, receipt.Missed))
+	if n := count(slices.DeleteFunc(slices.Clone(all), func(o receipt.Outcome) bool { return !o.Doubted }), receipt.Missed); n > 0 {
+		missed += fmt.Sprintf(" (%d of them doubtful)", n)
+	}
+	return fmt.Sprintf("%s: of %s, %d held, %s, and %d cannot be told.", layout.Clean(c.After.Path), layout.Count(len(all), "promise"),
+		count(all, receipt.Held), missed, count(all, receipt.Untold))
 }
 
 // made says who promised, and when.
@@ -135,7 +170,7 @@ func row(o *receipt.Outcome) layout.Row {
 		seen = print(o.Seen)
 	}
 	mark := map[receipt.Word]layout.Mark{receipt.Held: layout.Good, receipt.Missed: layout.Bad, receipt.Untold: layout.Faint}[o.Word]
-	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + why(o)}[o.Word]
+	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + why(o.Reason)}[o.Word]
 	if o.Corrected {
 		said += ", corrected"
 	}
@@ -178,17 +213,25 @@ func figure(o *receipt.Outcome) (name string, print func(receipt.Number) string)
 	if o.Metric == "gc-cycles/req" {
 		times = 1000
 	}
-	x := times * float64(o.Judged.Value)
-	scale := layout.ScaleOf(strings.TrimSuffix(o.Metric, "/s"), x)
-	if x > 0 { // three digits, as of predictions
+	x, seen := times*float64(o.Judged.Value), times*known(o.Seen)
+	scale := layout.ScaleOf(strings.TrimSuffix(o.Metric, "/s"), x, seen)
+	if x = cmp.Or(x, seen); x > 0 { // three digits, as of predictions
 		scale.Decimals = min(3, max(0, 2-int(math.Floor(math.Log10(x/scale.Factor)))))
 	}
 	return name, func(x receipt.Number) string { return scale.With(times * float64(x)) }
 }
 
+// known is a number, 0 if it is not known.
+func known(n receipt.Number) float64 {
+	if math.IsNaN(float64(n)) {
+		return 0
+	}
+	return float64(n)
+}
+
 // why says why a promise cannot be told.
-func why(o *receipt.Outcome) string {
-	switch o.Reason {
+func why(r receipt.Reason) string {
+	switch r {
 	case receipt.LoadChanged:
 		return "the load changed"
 	case receipt.MachineChanged:
@@ -206,7 +249,7 @@ func why(o *receipt.Outcome) string {
 	case receipt.ClosedLoad:
 		return "a closed load gives way"
 	}
-	return string(o.Reason)
+	return string(r)
 }
 
 // changed says how the load changed, of the first outcome that knows.
@@ -229,22 +272,46 @@ func changed(os []receipt.Outcome) string {
 	return ""
 }
 
-// sentence is the hit rate, and what was promised.
-func (r *Rates) sentence(root string) string {
-	text := fmt.Sprintf("No promise of the receipts below %s could be told so far", root)
-	if r.All.Told() > 0 {
-		text = fmt.Sprintf("Of all promises below %s, %s held; %s%% was promised", root, share(&r.All), layout.Share(r.All.Level))
+// sentence is the hit rate, and what was promised. of says whose promises they are.
+func (r *Rates) sentence(of string) string {
+	text := fmt.Sprintf("No promise %s could be told so far", of)
+	if r.All.Told > 0 {
+		text = fmt.Sprintf("Of all promises %s, %s held; %s%% was promised", of, share(&r.All), layout.Share(r.All.Level))
 	}
 	if r.All.Untold > 0 {
-		text += fmt.Sprintf("; %d could not be told", r.All.Untold)
+		text += fmt.Sprintf("; %d could not be told: %s", r.All.Untold, words.List(reasons(&r.All)))
 	}
-	if r.Doubted.Told() > 0 {
+	if r.Doubted.Told > 0 {
 		text += fmt.Sprintf(". Of those with a doubt, %s", share(&r.Doubted))
 	}
 	return text + "."
 }
 
-// share is "27 of 30, 90 % [74, 97]".
+// reasons are "3 not measured", the most frequent first.
+func reasons(r *receipt.Rate) (texts []string) {
+	sorted := slices.SortedFunc(maps.Keys(r.Reasons), func(a, b receipt.Reason) int {
+		return cmp.Or(r.Reasons[b]-r.Reasons[a], cmp.Compare(a, b))
+	})
+	for _, x := range sorted {
+		texts = append(texts, fmt.Sprintf("%d %s", r.Reasons[x], why(x)))
+	}
+	return texts
+}
+
+// share is "27 of 30, 90% [74, 97]".
 func share(r *receipt.Rate) string {
-	return fmt.Sprintf("%d of %d, %s%% [%s, %s]", r.Held, r.Told(), layout.Share(r.Share), layout.Share(r.Lo), layout.Share(r.Hi))
+	return fmt.Sprintf("%s, %s%% [%s, %s]", of(r.Held, r.Told), layout.Share(r.Share), layout.Share(r.Lo), layout.Share(r.Hi))
+}
+
+// of is "27 of 30", or "26.5 of 30" if one promise held in part.
+func of(held float64, told int) string {
+	return fmt.Sprintf("%s of %d", strconv.FormatFloat(math.Round(10*held)/10, 'f', -1, 64), told)
+}
+
+// Below names a place for a sentence, in which a full stop may follow.
+func Below(root string) string {
+	if abs, err := filepath.Abs(root); err == nil && strings.HasSuffix(root, ".") {
+		root = abs
+	}
+	return "below " + layout.Clean(root)
 }

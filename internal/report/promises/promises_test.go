@@ -2,6 +2,7 @@ package promises
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func checked() *Checked {
 	check := receipt.Check{Receipt: "1", From: "tune", AfterID: "a", Outcomes: outcomes}
 	k.Checks = []receipt.Check{check}
 	return &Checked{
-		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200"}, Root: "dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
+		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200", Settings: make([]receipt.Measured, 1)}, Of: "below dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
 		Held: []Held{{Kept: k, Check: check}},
 	}
 }
@@ -57,17 +58,21 @@ func TestCheck(t *testing.T) {
 		"above 500", "held, doubtful\n",
 		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
 		"assumes that it ran with GOGC=200",
-		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 2 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
+		"Of all promises below dyno-runs, 1 of 2, 50% [5.5, 95] held; 90% was promised; 2 could not be told:\n  1 the load changed and 1 only one of both was measured. Of those with a doubt, 1 of 1, 100% [21,\n  100].\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if c.Missed() != 1 {
-		t.Errorf("%d missed", c.Missed())
+	if told, missed := c.Told(); told != 2 || missed != 1 { // without the one that is doubtful
+		t.Errorf("%d missed of %d", missed, told)
+	}
+	c.Held[0].Check.Outcomes[4].Word = receipt.Missed
+	if _, missed := c.Told(); missed != 1 || !strings.Contains(c.First(), "1 held, 2 did not hold (1 of them doubtful), and 2 cannot") {
+		t.Errorf("%d missed: %s", missed, c.First())
 	}
 	c.Held[0].Late = true
-	if c.Missed() != 0 || !strings.Contains(c.Text(layout.Options{}), "it promised nothing") {
+	if told, missed := c.Told(); told+missed != 0 || !strings.Contains(c.Text(layout.Options{}), "it promised nothing") {
 		t.Error("a late receipt counts")
 	}
 }
@@ -78,7 +83,7 @@ func TestList(t *testing.T) {
 	l := &List{Root: "dyno-runs", Kept: []*receipts.Kept{checked().Held[0].Kept, unchecked}}
 	text := l.Text(layout.Options{Width: 100})
 	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         5       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
-		"tune  peak memory             0 of 1     0%    0 to 79%       90%         0\n"} {
+		"tune  peak memory                   0 of 1     0%    0 to 79%       90%         0\n", "tune  CPU time per request, change  0 of 0 "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -96,18 +101,86 @@ func TestList(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	c := checked()
-	for document, want := range map[any]string{c: `"outcome":"untold","reason":"no-baseline"`, &List{Kept: []*receipts.Kept{c.Held[0].Kept}}: `"each":[{"metric":"`} {
+	c.Left = []error{errors.New("read x: why")}
+	l := &List{Kept: []*receipts.Kept{c.Held[0].Kept}}
+	each := `"each":[{"from":"tune","metric":"cpu-sec/req","held":0,"missed":0,"untold":1,"reasons":{"load-changed":1},"corrected":0,"promised-frac":null,`
+	for _, x := range []struct {
+		document any
+		want     []string
+	}{
+		{c.JSON(answer.Head{Dyno: "v1"}), []string{`"outcome":"untold","reason":"no-baseline"`, `"unread":["readx:why"]`, each, `"metric":"cpu-sec/req","change":true,`}},
+		{l.JSON(answer.Head{Dyno: "v1"}), []string{`"promises":5,"checks":1,` + each, `"unread":[]`, `"all":{"held":1,"missed":1,"untold":2,`, `"doubted":{"held":1,"missed":0,`}},
+	} {
 		var b bytes.Buffer
-		j, ok := document.(interface{ JSON(answer.Head) any })
-		if !ok {
-			t.Fatal("no JSON")
-		}
-		if err := answer.Write(&b, j.JSON(answer.Head{Dyno: "v1"})); err != nil {
+		if err := answer.Write(&b, x.document); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.Join(strings.Fields(b.String()), "")
-		if !strings.HasPrefix(text, `{"kind":"receipt`) || strings.Contains(text, "NaN") || !strings.Contains(text, want) && !strings.Contains(text, `"each":[{"from":"tune","metric":"`) {
-			t.Errorf("no %s in %s", want, text)
+		if !strings.HasPrefix(text, `{"kind":"receipt`) || strings.Contains(text, "NaN") {
+			t.Error(text)
 		}
+		for _, want := range x.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %s in %s", want, text)
+			}
+		}
+	}
+}
+
+// What one run promised counts once: in a copy of its directory, and in another receipt of the run.
+func TestRatesOf(t *testing.T) {
+	of := func(path, id string) *receipts.Kept {
+		k := *checked().Held[0].Kept
+		k.Path, k.ID, k.Run = path, id, "."
+		return &k
+	}
+	r := RatesOf([]*receipts.Kept{of("copy/receipt.json", "1"), of("shop/receipt.json", "1"), of("copy/receipt-2.json", "2")})
+	if r.All.Told != 2 || r.All.Untold != 2 || r.Doubted.Told != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r = RatesOf([]*receipts.Kept{of("shop/receipt.json", "1"), of("cart/receipt.json", "2")}); r.All.Told != 4 {
+		t.Errorf("of two runs: %+v", r)
+	}
+}
+
+// A figure of nothing, and one of next to nothing, are in the unit of what came.
+func TestFigure(t *testing.T) {
+	for _, c := range []struct {
+		metric         string
+		promised, seen receipt.Number
+		want           string
+	}{
+		{"cpu-sec/req", 0, 106387e-9, "0 µs 106 µs"},
+		{"rss-peak-B", 0.5, 11993088, "0.000 MiB 11.438 MiB"},
+		{"rss-peak-B", 2e9, 1e6, "1.86 GiB 0.00 GiB"},
+		{"gc-cycles/req", 0.003, receipt.Number(math.NaN()), "3.00 ?"},
+	} {
+		_, print := figure(&receipt.Outcome{Metric: c.metric, Judged: receipt.Interval{Value: c.promised}, Seen: c.seen})
+		if got := print(c.promised) + " " + print(c.seen); got != c.want {
+			t.Errorf("%s: %s, want %s", c.metric, got, c.want)
+		}
+	}
+}
+
+// A log without its number of requests cannot tell figures of a request, and the reader is told how to tell it.
+func TestUncounted(t *testing.T) {
+	c := checked()
+	c.After.Settings[0].Values = map[string]receipt.Value{"gc-cycles/min": {Value: 60}}
+	if text := c.Text(layout.Options{}); !strings.Contains(text, "consider: --requests") {
+		t.Errorf("no word of --requests in\n%s", text)
+	}
+	c.After.Name = "shop" // a run
+	if text := c.Text(layout.Options{}); strings.Contains(text, "--requests") {
+		t.Errorf("of a run:\n%s", text)
+	}
+}
+
+// Without receipts the list says how to keep one. A place that ends in a full stop is named in full.
+func TestListOfNone(t *testing.T) {
+	if text := (&List{Root: "dyno-runs"}).Text(layout.Options{}); text != "0 receipts below dyno-runs.\n\nTo keep one of a run: dyno predict DIR --save\n" {
+		t.Errorf("%q", text)
+	}
+	if text := (&List{Root: "."}).Text(layout.Options{}); !strings.HasSuffix(strings.SplitN(text, "\n", 2)[0], "report/promises.") {
+		t.Errorf("%q", text)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	Untold Word = "untold" // it cannot be told
 )
 
-// A Reason is why a promise cannot be told.
+// A Reason is why a promise cannot be told, or which failure broke it.
 type Reason string
 
 // The reasons.
@@ -32,6 +32,8 @@ const (
 	FewCollections Reason = "too-few-collections" // as were promised, and as came
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
+	LaunchFailed   Reason = "launch-failed"       // of a launch whose service died, it is why the promise did not hold
+	RequestsFailed Reason = "requests-failed"     // likewise, more than the load allows
 )
 
 // A Value is the median of some trials, with its interval of 95 %, NaN if there is none.
@@ -46,6 +48,10 @@ type Measured struct {
 	Load     Load
 	Requests float64 // of all its windows, or minutes where figures are per minute
 	Values   map[string]Value
+
+	Died    int // launches whose service ended by itself, or for lack of memory
+	Refused int // launches of which more requests failed than the load allows
+	Failed  int // launches that failed for another reason, which may not be the service's
 }
 
 // An After is a run, or a log, that promises are held against.
@@ -171,6 +177,9 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 		j.carries(&o, p, m)
 		return o
 	}
+	if o.Word, o.Reason = j.failed(m); o.Reason != "" {
+		return o
+	}
 	if o.Reason = reason; reason != "" {
 		return o
 	}
@@ -185,6 +194,25 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 		o.Word = Held
 	}
 	return o
+}
+
+// failed is what failures of a setting say of its promises: the median of the launches that survived must not speak for all. The
+// reason is "" if nothing failed. What failed elsewhere, or at a higher rate, was not promised.
+func (j *judge) failed(m *Measured) (Word, Reason) {
+	word, why := Missed, LaunchFailed
+	switch {
+	case m.Died+m.Refused+m.Failed == 0:
+		return Untold, ""
+	case !j.Machine.same(j.after.Machine):
+		return Untold, MachineChanged
+	case j.after.Open && m.Load.Rate > (1+sameLoad)*j.Load.Rate:
+		return Untold, LoadChanged
+	case m.Died == 0 && m.Refused > 0:
+		why = RequestsFailed
+	case m.Died == 0:
+		word = Untold
+	}
+	return word, why
 }
 
 // seen is the measured value of a promise, or why there is none.
@@ -267,6 +295,12 @@ func (r *Receipt) cycles(of *Promise) (metric string, each float64) {
 func (j *judge) carries(o *Outcome, p *Promise, m *Measured) {
 	rate, sent := m.Values["sent/s"]
 	holds, seen := m.hold(p.Objectives)
+	if m.Died > 0 {
+		holds, seen = false, true
+		if !sent {
+			rate.Value, sent = float64(m.Load.Rate), !math.IsNaN(float64(m.Load.Rate))
+		}
+	}
 	if !sent || !seen || len(p.Objectives) == 0 {
 		o.Reason = NoSuchMetric
 		return
@@ -278,6 +312,8 @@ func (j *judge) carries(o *Outcome, p *Promise, m *Measured) {
 		o.Reason = ClosedLoad
 	case !j.Machine.same(j.after.Machine):
 		o.Reason = MachineChanged
+	case m.Died == 0 && m.Failed > 0:
+		o.Reason = LaunchFailed
 	case !below && !beyond:
 		o.Reason = BetweenRates
 	case holds == below:

@@ -42,7 +42,7 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 	if plan.Bench != nil {
 		return nil, fmt.Errorf("%s is a run of benchmarks, but receipts are of services", dir.Path)
 	}
-	r := runReader{dir: dir, of: map[string][]*dyno.Result{}, windows: map[int]*predict.Window{}, per: predict.Request, options: o}
+	r := runReader{dir: dir, of: map[string][]*dyno.Result{}, failed: map[string][]*dyno.Result{}, windows: map[int]*predict.Window{}, per: predict.Request, options: o}
 	load := plan.Trial(plan.Levels()[0]).Load
 	r.After = receipt.After{
 		ID: sum(plan.Name, dir.Run.Started.UTC().Format(time.RFC3339Nano)), Path: dir.Path, Name: plan.Name, Subject: plan.Subject.String(),
@@ -55,8 +55,12 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 		return nil, err
 	}
 	for _, res := range dir.Brief() {
-		if name := res.Trial.Setting.String(); res.Err == "" && res.Trial.For == "" {
+		switch name := res.Trial.Setting.String(); {
+		case res.Trial.For != "":
+		case res.Err == "":
 			r.of[name] = append(r.of[name], res)
+		case !res.Void && plan.Slice == 0: // that a slice failed says nothing of its setting
+			r.failed[name] = append(r.failed[name], res)
 		}
 	}
 	t := r.table(plan.Levels())
@@ -65,7 +69,7 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 	}
 	first, known := len(r.Settings), []dyno.Setting(nil) // of r.Settings
 	for i, s := range plan.Levels() {
-		if len(r.of[s.String()]) > 0 {
+		if len(r.of[s.String()])+len(r.failed[s.String()]) > 0 {
 			r.Settings = append(r.Settings, r.measured(s, t.Settings[i].Values))
 			known = append(known, s)
 		}
@@ -87,6 +91,7 @@ type runReader struct {
 	receipt.After
 	dir     *store.Dir
 	of      map[string][]*dyno.Result // that count, by setting
+	failed  map[string][]*dyno.Result // likewise
 	windows map[int]*predict.Window   // by number of the trial
 	per     predict.Per
 	options predict.Options
@@ -160,9 +165,40 @@ func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) 
 			m.Levels = append(m.Levels, l)
 		}
 	}
-	m.Levels = implied(m.Levels, rs[0])
+	if len(rs) > 0 {
+		m.Levels = implied(m.Levels, rs[0])
+	}
 	addWindows(&m, r.per, ws)
+	r.addFailed(&m, s, &t.Load)
 	return m
+}
+
+// addFailed counts the launches that failed. If none did not, the plan says the rate.
+func (r *runReader) addFailed(m *receipt.Measured, s dyno.Setting, l *dyno.Load) {
+	if len(r.of[s.String()]) == 0 && l.Open() {
+		m.Load.Rate = receipt.Number(l.Peak())
+	}
+	for _, res := range r.of[s.String()] {
+		if refused(res, l) {
+			m.Refused++
+		}
+	}
+	for _, res := range r.failed[s.String()] {
+		switch {
+		case res.Died:
+			m.Died++
+		case refused(res, l):
+			m.Refused++
+		default:
+			m.Failed++
+		}
+	}
+}
+
+// refused reports whether more requests failed than the load allows.
+func refused(r *dyno.Result, l *dyno.Load) bool {
+	failures, _ := r.Values.Get("failures")
+	return failures > 0 && failures > float64(*l.Resolved().MaxFailures)*float64(r.Sent.Requests)
 }
 
 // implied adds levels that no plan says, but that a result shows.

@@ -136,6 +136,9 @@ func row(o *receipt.Outcome) layout.Row {
 	}
 	mark := map[receipt.Word]layout.Mark{receipt.Held: layout.Good, receipt.Missed: layout.Bad, receipt.Untold: layout.Faint}[o.Word]
 	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + why(o)}[o.Word]
+	if o.Word == receipt.Missed && o.Reason != "" {
+		said += ": " + why(o)
+	}
 	if o.Corrected {
 		said += ", corrected"
 	}
@@ -186,7 +189,7 @@ func figure(o *receipt.Outcome) (name string, print func(receipt.Number) string)
 	return name, func(x receipt.Number) string { return scale.With(times * float64(x)) }
 }
 
-// why says why a promise cannot be told.
+// why says why a promise cannot be told, or which failure broke it.
 func why(o *receipt.Outcome) string {
 	switch o.Reason {
 	case receipt.LoadChanged:
@@ -205,6 +208,10 @@ func why(o *receipt.Outcome) string {
 		return "the rate lies in the interval"
 	case receipt.ClosedLoad:
 		return "a closed load gives way"
+	case receipt.LaunchFailed:
+		return "a launch failed"
+	case receipt.RequestsFailed:
+		return "requests failed"
 	}
 	return string(o.Reason)
 }

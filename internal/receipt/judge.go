@@ -73,6 +73,7 @@ type Change struct {
 	Rate  Number `json:"req/s"`
 	Alloc Number `json:"alloc-B/s"`
 	Live  Number `json:"live-B"`
+	Each  Number `json:"alloc-B/req"` // of closed loads with the same clients, instead of both rates
 }
 
 // An Outcome is a promise with what came of it.
@@ -352,7 +353,11 @@ func (m Machine) same(n Machine) bool {
 
 // to is how a load has changed, for a metric. A figure per minute has no requests.
 func (l Load) to(after Load, metric string) Change {
-	c := Change{Rate: after.Rate / l.Rate, Alloc: after.Alloc / l.Alloc, Live: after.Live / l.Live}
+	c := Change{Rate: after.Rate / l.Rate, Alloc: after.Alloc / l.Alloc, Live: after.Live / l.Live, Each: Number(math.NaN())}
+	if l.Clients > 0 && l.Clients == after.Clients { // the rate is an outcome: whoever leaves out what moved it leaves out what did not hold
+		c.Each = c.Alloc / c.Rate
+		c.Rate, c.Alloc = Number(math.NaN()), Number(math.NaN())
+	}
 	if math.IsNaN(float64(c.Live)) {
 		c.Live = after.Marked / l.Marked
 	}
@@ -364,7 +369,7 @@ func (l Load) to(after Load, metric string) Change {
 
 // moved reports whether the load is another. What is not known is the same.
 func (c Change) moved() bool {
-	for _, x := range []Number{c.Rate, c.Alloc, c.Live} {
+	for _, x := range []Number{c.Rate, c.Alloc, c.Live, c.Each} {
 		if math.Abs(math.Log(float64(x))) > math.Log1p(sameLoad) {
 			return true
 		}

@@ -29,8 +29,8 @@ func Compared(of, against answer.Setting, values map[string]compare.Summary, ver
 }
 
 // LoadOf is the load under which values were measured.
-func LoadOf(text string, values map[string]compare.Summary) Load {
-	l := Unknown(text)
+func LoadOf(under *dyno.Load, values map[string]compare.Summary) Load {
+	l := Under(under)
 	rate, each, marked := values["req/s"], values["alloc-B/req"], values["heap-live-B"]
 	if len(rate.Trials) > 0 {
 		l.Rate = Number(rate.Center)

@@ -60,17 +60,32 @@ type Machine struct {
 
 // A Load is what decides figures beside the setting. NaN stands for what is not known.
 type Load struct {
-	Text   string `json:"text,omitempty"`
-	Rate   Number `json:"req/s"`
-	Alloc  Number `json:"alloc-B/s"`   // bytes that are allocated per second
-	Live   Number `json:"live-B"`      // heap that is live, without what is allocated while it is marked
-	Marked Number `json:"heap-live-B"` // heap that a collection finds live, that included
+	Text    string `json:"text,omitempty"`
+	Clients int    `json:"clients,omitempty"` // of a closed load, whose rate is an outcome; 0 of one that is open or not known
+	Rate    Number `json:"req/s"`
+	Alloc   Number `json:"alloc-B/s"`   // bytes that are allocated per second
+	Live    Number `json:"live-B"`      // heap that is live, without what is allocated while it is marked
+	Marked  Number `json:"heap-live-B"` // heap that a collection finds live, that included
 }
 
 // Unknown is a load of which nothing is known.
-func Unknown(text string) Load {
+func Unknown() Load {
 	nan := Number(math.NaN())
-	return Load{Text: text, Rate: nan, Alloc: nan, Live: nan, Marked: nan}
+	return Load{Rate: nan, Alloc: nan, Live: nan, Marked: nan}
+}
+
+// Under is a planned load, before anything was measured. Of another generator the command says how many clients there are.
+func Under(l *dyno.Load) Load {
+	u, resolved := Unknown(), l.Resolved()
+	u.Text = l.String()
+	switch {
+	case l.None || l.Open():
+	case l.Command != "":
+		u.Clients = 1
+	default:
+		u.Clients = resolved.Concurrency
+	}
+	return u
 }
 
 // An Interval is a figure in its metric's base unit, or a ratio. A bound that is NaN is none.

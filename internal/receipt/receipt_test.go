@@ -87,15 +87,35 @@ func TestJudging(t *testing.T) {
 		want   Word
 		reason Reason
 	}{
-		"as promised":                  {1, nil, rss, Held, ""},
-		"within the interval":          {1.04, nil, rss, Held, ""},
-		"above the interval":           {1.3, nil, rss, Missed, ""},
-		"below the interval":           {0.7, nil, rss, Missed, ""},
-		"a planted wrong figure":       {1, func(r *Receipt, _ *After) { wrong(r, gcs, 0.5) }, gcs, Missed, ""},
-		"the load is a bit off":        {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Rate *= 1.08; a.Settings[0].Load.Alloc *= 1.08 }, cpu, Held, ""},
-		"another load, no model":       {1, func(r *Receipt, a *After) { r.Model = nil; a.Settings[0].Load.Rate *= 1.3 }, cpu, Untold, LoadChanged},
-		"too far off for the model":    {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Rate *= 3; a.Settings[0].Load.Alloc *= 3 }, gcs, Untold, LoadChanged},
-		"other requests, their CPU":    {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Alloc *= 1.5 }, cpu, Untold, LoadChanged},
+		"as promised":               {1, nil, rss, Held, ""},
+		"within the interval":       {1.04, nil, rss, Held, ""},
+		"above the interval":        {1.3, nil, rss, Missed, ""},
+		"below the interval":        {0.7, nil, rss, Missed, ""},
+		"a planted wrong figure":    {1, func(r *Receipt, _ *After) { wrong(r, gcs, 0.5) }, gcs, Missed, ""},
+		"the load is a bit off":     {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Rate *= 1.08; a.Settings[0].Load.Alloc *= 1.08 }, cpu, Held, ""},
+		"another load, no model":    {1, func(r *Receipt, a *After) { r.Model = nil; a.Settings[0].Load.Rate *= 1.3 }, cpu, Untold, LoadChanged},
+		"too far off for the model": {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Rate *= 3; a.Settings[0].Load.Alloc *= 3 }, gcs, Untold, LoadChanged},
+		"other requests, their CPU": {1, func(_ *Receipt, a *After) { a.Settings[0].Load.Alloc *= 1.5 }, cpu, Untold, LoadChanged},
+		"another rate of a closed load": {1, func(r *Receipt, a *After) {
+			r.Model = nil
+			r.Load.Clients, a.Settings[0].Load.Clients = 8, 8
+			a.Settings[0].Load.Rate *= 0.5
+			a.Settings[0].Load.Alloc *= 0.5
+		}, cpu, Held, ""},
+		"a closed load, and half the rate": {2, func(r *Receipt, a *After) {
+			r.Load.Clients, a.Settings[0].Load.Clients = 8, 8
+			a.Settings[0].Load.Rate *= 0.5
+			a.Settings[0].Load.Alloc *= 0.5
+		}, cpu, Missed, ""},
+		"other requests of a closed load": {1, func(r *Receipt, a *After) {
+			r.Load.Clients, a.Settings[0].Load.Clients = 8, 8
+			a.Settings[0].Load.Rate *= 0.5
+		}, cpu, Untold, LoadChanged},
+		"more clients": {1, func(r *Receipt, a *After) {
+			r.Model = nil
+			r.Load.Clients, a.Settings[0].Load.Clients = 8, 16
+			a.Settings[0].Load.Rate *= 1.5
+		}, cpu, Untold, LoadChanged},
 		"a larger live heap, no model": {1, func(r *Receipt, a *After) { r.Model = nil; a.Settings[0].Load.Live *= 1.5 }, rss, Untold, LoadChanged},
 		"marked where live is not known": {1, func(r *Receipt, a *After) {
 			r.Model = nil
@@ -196,12 +216,12 @@ func TestAgreement(t *testing.T) {
 // A ratio needs both settings, and gets the noise of the later measurement.
 func TestRatio(t *testing.T) {
 	best, today := gogc("200"), gogc("100")
-	r := &Receipt{From: "tune", Load: Unknown(""), Promises: []Promise{{Setting: best, Against: &today, Metric: "cpu-sec/req", Interval: Interval{0.9, 0.88, 0.92}, Level: 0.95, Truth: true}}}
-	a := &After{Settings: []Measured{{Levels: best.Levels, Load: Unknown("")}}}
+	r := &Receipt{From: "tune", Load: Unknown(), Promises: []Promise{{Setting: best, Against: &today, Metric: "cpu-sec/req", Interval: Interval{0.9, 0.88, 0.92}, Level: 0.95, Truth: true}}}
+	a := &After{Settings: []Measured{{Levels: best.Levels, Load: Unknown()}}}
 	if o := r.Against(a).Outcomes[0]; o.Reason != NoBaseline {
 		t.Errorf("with one setting: %+v", o)
 	}
-	a.Settings = append(a.Settings, Measured{Levels: today.Levels, Load: Unknown("")})
+	a.Settings = append(a.Settings, Measured{Levels: today.Levels, Load: Unknown()})
 	for _, c := range []struct {
 		ratio, half float64
 		want        Word
@@ -236,8 +256,8 @@ func TestCapacity(t *testing.T) {
 		"a closed load":              {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}, "p99-sec": {Value: 0.02}}, true, Untold, ClosedLoad},
 		"latency is not known":       {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}}, false, Untold, NoSuchMetric},
 	} {
-		r := &Receipt{From: "capacity", Load: Unknown(""), Promises: []Promise{{Metric: CapacityMetric, Interval: c.promise, Level: 0.95, Truth: true, Objectives: []string{"p99 < 30ms"}}}}
-		a := &After{Open: !c.closed, Settings: []Measured{{Load: Unknown(""), Values: c.values}}}
+		r := &Receipt{From: "capacity", Load: Unknown(), Promises: []Promise{{Metric: CapacityMetric, Interval: c.promise, Level: 0.95, Truth: true, Objectives: []string{"p99 < 30ms"}}}}
+		a := &After{Open: !c.closed, Settings: []Measured{{Load: Unknown(), Values: c.values}}}
 		if o := r.Against(a).Outcomes[0]; o.Word != c.want || o.Reason != c.reason {
 			t.Errorf("%s: %+v, want %s %q", name, o, c.want, c.reason)
 		}
@@ -271,14 +291,14 @@ func TestHitRate(t *testing.T) {
 			truth := 1 + 0.02*rng.NormFloat64() // what a ratio of 1 is taken for, and what comes
 			seen := 1 + 0.03*rng.NormFloat64()
 			today := gogc("100")
-			r := &Receipt{From: "tune", Load: Unknown(""), Promises: []Promise{
+			r := &Receipt{From: "tune", Load: Unknown(), Promises: []Promise{
 				{Setting: gogc("50"), Metric: "cpu-sec/req", Interval: at, Level: 0.9},
 				{Setting: gogc("50"), Metric: "rss-peak-B", Against: &today, Level: 0.9, Truth: true,
 					Interval: Interval{Number(truth), Number(truth - narrow*1.645*0.02), Number(truth + narrow*1.645*0.02)}},
 			}}
 			a := &After{Settings: []Measured{
-				{Levels: gogc("50").Levels, Load: Unknown(""), Values: map[string]Value{"cpu-sec/req": {Value: math.Exp(0.05 * rng.NormFloat64())}}},
-				{Levels: today.Levels, Load: Unknown("")}}}
+				{Levels: gogc("50").Levels, Load: Unknown(), Values: map[string]Value{"cpu-sec/req": {Value: math.Exp(0.05 * rng.NormFloat64())}}},
+				{Levels: today.Levels, Load: Unknown()}}}
 			a.Ratio = func(int, int, string) (Value, bool) {
 				return Value{seen, seen - narrow*1.645*0.03, seen + narrow*1.645*0.03, 6}, true
 			}
@@ -385,7 +405,7 @@ func TestCompared(t *testing.T) {
 	if len(ps) != 2 || ps[0].Metric != "p99-sec" || ps[0].Truth || ps[0].Lo > 0.009 || ps[0].Hi < 0.011 || ps[1].Metric != "rss-peak-B" || ps[1].Against == nil || !ps[1].Truth {
 		t.Errorf("%+v", ps)
 	}
-	if l := LoadOf("x", values); l.Rate != 500 || l.Alloc != 5e8 || !math.IsNaN(float64(l.Marked)) {
+	if l := LoadOf(&dyno.Load{}, values); l.Rate != 500 || l.Alloc != 5e8 || !math.IsNaN(float64(l.Marked)) {
 		t.Errorf("%+v", l)
 	}
 }

@@ -31,7 +31,7 @@ func Log(s *predict.Source) *receipt.After {
 	for _, c := range w.Cycles[:min(len(w.Cycles), 3)] {
 		first = append(first, fmt.Sprint(c))
 	}
-	m := receipt.Measured{Levels: receipt.Levels(w.Setting), Load: receipt.Unknown(""), Values: map[string]receipt.Value{}}
+	m := receipt.Measured{Levels: receipt.Levels(w.Setting), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
 	addWindows(&m, s.Per, []*predict.Window{w})
 	return &receipt.After{ID: sum(first...), Path: s.Name, Settings: []receipt.Measured{m}}
 }
@@ -147,7 +147,7 @@ func (r *runReader) table(settings []dyno.Setting) *compare.Table {
 func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) receipt.Measured {
 	rs := r.of[s.String()]
 	t := r.dir.Run.Plan.Trial(s)
-	m := receipt.Measured{Load: receipt.LoadOf(t.Load.String(), values), Values: map[string]receipt.Value{}}
+	m := receipt.Measured{Load: receipt.LoadOf(&t.Load, values), Values: map[string]receipt.Value{}}
 	for metric, v := range values {
 		if !v.Saturated {
 			m.Values[metric] = receipt.Value{Value: v.Center, Lo: v.Lo, Hi: v.Hi, Trials: len(v.Trials)}
@@ -263,7 +263,7 @@ func (r *runReader) capacities() error {
 	}
 	for _, s := range found.Settings {
 		v := receipt.Value{Value: float64(s.Capacity), Lo: float64(s.Lo), Hi: float64(s.Hi), Trials: 1}
-		r.Settings = append(r.Settings, receipt.Measured{Levels: s.Levels, Load: receipt.Unknown(""), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
+		r.Settings = append(r.Settings, receipt.Measured{Levels: s.Levels, Load: receipt.Unknown(), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
 	}
 	return err
 }

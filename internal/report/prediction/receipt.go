@@ -28,7 +28,10 @@ func Receipt(f *predict.Forecast, h answer.Head) *receipt.Receipt {
 			w = other
 		}
 	}
-	r := &receipt.Receipt{From: "predict", Name: f.Name, Load: receipt.Unknown(""), Model: receipt.ModelOf(f.Pooled, f.Live)}
+	r := &receipt.Receipt{From: "predict", Name: f.Name, Load: receipt.Unknown(), Model: receipt.ModelOf(f.Pooled, f.Live)}
+	if f.Plan != nil {
+		r.Load = receipt.Under(&f.Plan.Load)
+	}
 	if !f.Log {
 		r.Run, r.Subject, r.Load.Text = ".", f.About[0], f.About[1]
 	}

@@ -226,7 +226,7 @@ func changed(os []receipt.Outcome) string {
 		for _, x := range []struct {
 			name string
 			by   receipt.Number
-		}{{"requests per second", o.Change.Rate}, {"bytes allocated per second", o.Change.Alloc}, {"live heap", o.Change.Live}} {
+		}{{"requests per second", o.Change.Rate}, {"bytes allocated per second", o.Change.Alloc}, {"live heap", o.Change.Live}, {"bytes allocated per request", o.Change.Each}} {
 			if by := float64(x.by); !math.IsNaN(by) {
 				parts = append(parts, fmt.Sprintf("%s %s", x.name, layout.Change(by)))
 			}

@@ -20,7 +20,7 @@ func checked() *Checked {
 	at := func(value, lo, hi receipt.Number) receipt.Interval {
 		return receipt.Interval{Value: value, Lo: lo, Hi: hi}
 	}
-	moved := &receipt.Change{Rate: 1.3, Alloc: 1.3, Live: nan}
+	moved := &receipt.Change{Rate: 1.3, Alloc: 1.3, Live: nan, Each: nan}
 	outcomes := []receipt.Outcome{
 		{Metric: "gc-cycles/req", Judged: at(0.00302, 0.0028, 0.0032), Seen: 0.003, Word: receipt.Held, Level: 0.9, Corrected: true, Change: moved},
 		{Metric: "rss-peak-B", Judged: at(1e8, 0.9e8, 1.1e8), Seen: 1.3e8, Word: receipt.Missed, Level: 0.9},

@@ -15,6 +15,6 @@ func (r *Report) Receipt() *receipt.Receipt {
 	return &receipt.Receipt{
 		Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, h, []answer.Setting{today, best}, nil),
 		From:     "tune", Name: r.Name, Subject: r.Plan.Subject.String(), Run: Dirs[r.Best.Stage],
-		Load: receipt.LoadOf(r.Load, r.Best.Values), Promises: receipt.Compared(best, today, r.Best.Values, r.Best.Versus),
+		Load: receipt.LoadOf(&r.Plan.Load, r.Best.Values), Promises: receipt.Compared(best, today, r.Best.Values, r.Best.Versus),
 	}
 }

@@ -18,7 +18,7 @@ func (r *Report) Receipt() *receipt.Receipt {
 	return &receipt.Receipt{
 		Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, h, []answer.Setting{old, is}, nil),
 		From:     "upgrade", Name: r.Name, Subject: r.Plan.Subject.String(), Run: r.Run,
-		Load: receipt.LoadOf(r.Plan.Load.String(), found.Values),
+		Load: receipt.LoadOf(&r.Plan.Load, found.Values),
 		Promises: receipt.Compared(is, old, found.Values, func(metric string) (compare.Versus, bool) {
 			v, ok := found.Versus[metric]
 			return v, ok

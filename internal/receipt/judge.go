@@ -33,6 +33,7 @@ const (
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
 	LaunchFailed   Reason = "launch-failed"       // of a launch whose service died, it is why the promise did not hold
+	NoInterval     Reason = "no-interval"         // nothing definite was promised
 	RequestsFailed Reason = "requests-failed"     // likewise, more than the load allows
 )
 
@@ -172,6 +173,10 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 	o := Outcome{
 		Setting: p.Setting, Against: p.Against, Metric: p.Metric, Promised: p.Interval, Judged: p.Interval, Level: p.Level, Seen: Number(math.NaN()),
 		Word: Untold, Doubted: len(p.Doubts) > 0,
+	}
+	if p.open() {
+		o.Reason = NoInterval
+		return o
 	}
 	seen, reason := j.seen(p, at)
 	if p.Metric == CapacityMetric && reason == NoSuchMetric {
@@ -375,6 +380,11 @@ func (c Change) moved() bool {
 		}
 	}
 	return false
+}
+
+// open reports whether an interval excludes nothing, or is of nothing.
+func (i Interval) open() bool {
+	return math.IsNaN(float64(i.Value)) || math.IsNaN(float64(i.Lo)) && math.IsNaN(float64(i.Hi))
 }
 
 // has reports whether an interval contains a value. An absent bound excludes nothing.

@@ -109,6 +109,25 @@ type Promise struct {
 	Objectives []string `json:"objectives,omitempty"` // of CapacityMetric: what holds up to this rate
 }
 
+// UnmarshalJSON implements json.Unmarshaler. A bound that is absent is NaN, as one that is null.
+func (p *Promise) UnmarshalJSON(data []byte) error {
+	type plain Promise
+	nan := Number(math.NaN())
+	x := plain{Interval: Interval{nan, nan, nan}}
+	err := json.Unmarshal(data, &x)
+	*p = Promise(x)
+	return err
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A figure that is absent is NaN, as one that is null.
+func (l *Load) UnmarshalJSON(data []byte) error {
+	type plain Load
+	x := plain(Unknown())
+	err := json.Unmarshal(data, &x)
+	*l = Load(x)
+	return err
+}
+
 // CapacityMetric is the rate up to which objectives hold.
 const CapacityMetric = "capacity/s"
 

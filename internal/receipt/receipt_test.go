@@ -213,6 +213,28 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
+// A bound that is null excludes nothing, and so does one that is absent: without both nothing was promised.
+func TestNoInterval(t *testing.T) {
+	for text, want := range map[string]Reason{
+		`{"metric":"rss-peak-B","value":1e8,"lo":null,"hi":null}`: NoInterval,
+		`{"metric":"rss-peak-B","value":1e8}`:                     NoInterval,
+		`{"metric":"rss-peak-B","lo":1,"hi":2}`:                   NoInterval,
+		`{"metric":"rss-peak-B","value":1e8,"lo":9e7}`:            "",
+	} {
+		r := &Receipt{}
+		if err := json.Unmarshal([]byte(`{"load":{},"promises":[`+text+`]}`), r); err != nil {
+			t.Fatal(err)
+		}
+		if !math.IsNaN(float64(r.Load.Rate)) {
+			t.Errorf("a rate that is absent: %v", r.Load.Rate)
+		}
+		a := &After{Settings: []Measured{{Load: Unknown(), Values: map[string]Value{"rss-peak-B": {Value: 1e8}}}}}
+		if o := r.Against(a).Outcomes[0]; o.Reason != want || (o.Word == Untold) != (want != "") {
+			t.Errorf("%s: %+v, want %q", text, o, want)
+		}
+	}
+}
+
 // A ratio needs both settings, and gets the noise of the later measurement.
 func TestRatio(t *testing.T) {
 	best, today := gogc("200"), gogc("100")

@@ -210,6 +210,8 @@ func why(o *receipt.Outcome) string {
 		return "a closed load gives way"
 	case receipt.LaunchFailed:
 		return "a launch failed"
+	case receipt.NoInterval:
+		return "the promise has no interval"
 	case receipt.RequestsFailed:
 		return "requests failed"
 	}

@@ -2,6 +2,7 @@ package receipt
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,7 @@ type Change struct {
 type Outcome struct {
 	answer.Setting
 	Against   *answer.Setting `json:"against,omitempty"`
+	Ran       string          `json:"ran,omitempty"` // the setting that was measured, if several agree with the promised one
 	Metric    string          `json:"metric"`
 	Promised  Interval        `json:"promised"`
 	Judged    Interval        `json:"judged"` // Promised for the load that came, and with the noise of the later measurement where that is to be added
@@ -120,8 +122,13 @@ func (r *Receipt) Against(a *After) Check {
 	c := Check{Kind: CheckKind, Schema: Schema, Receipt: r.ID, From: r.From, After: a.Path, AfterID: a.ID, Outcomes: []Outcome{}}
 	j := judge{Receipt: r, after: a}
 	for i := range r.Promises {
-		if at := a.find(r.Promises[i].Levels); at >= 0 {
-			c.Outcomes = append(c.Outcomes, j.outcome(&r.Promises[i], at))
+		places := a.find(&r.Promises[i])
+		for _, at := range places {
+			o := j.outcome(&r.Promises[i], at)
+			if len(places) > 1 {
+				o.Ran = a.Settings[at].Levels.String()
+			}
+			c.Outcomes = append(c.Outcomes, o)
 		}
 	}
 	return c
@@ -130,20 +137,57 @@ func (r *Receipt) Against(a *After) Check {
 // Before reports whether the receipt was made before what came, as far as that is known. Else it promised nothing.
 func (r *Receipt) Before(a *After) bool { return a.Started.IsZero() || r.Made.Before(a.Started) }
 
-// find is the place of the first setting that has the levels, as far as it says them; -1 if there is none.
-func (a *After) find(levels dyno.Setting) int {
+// find has the places of all settings that agree with the promise's. Those of a search for a capacity have nothing else, and others not
+// that: so where some measured the metric, the others are left out.
+func (a *After) find(p *Promise) []int {
+	var all, measured []int
 	for i := range a.Settings {
-		if agree(levels, a.Settings[i].Levels) {
+		if m := &a.Settings[i]; agree(p.Setting, m.Levels) {
+			all = append(all, i)
+			if _, ok := m.Values[p.Metric]; ok {
+				measured = append(measured, i)
+			}
+		}
+	}
+	if measured != nil {
+		return measured
+	}
+	return all
+}
+
+// base is the place of the setting that a ratio is to: it agrees, and has all levels of the setting at that place of which no promise
+// was made. It is -1 if there is none.
+func (a *After) base(p *Promise, at int) int {
+	promised := func(l dyno.Level) bool {
+		_, of := p.Levels.Get(l.Factor)
+		_, to := p.Against.Levels.Get(l.Factor)
+		return of || to
+	}
+	others := func(i int) string {
+		return slices.DeleteFunc(slices.Clone(a.Settings[i].Levels), promised).String()
+	}
+	for i := range a.Settings {
+		if i != at && agree(*p.Against, a.Settings[i].Levels) && others(i) == others(at) {
 			return i
 		}
 	}
 	return -1
 }
 
-// agree reports whether two settings have the same level of each factor that both have.
-func agree(a, b dyno.Setting) bool {
-	for _, l := range a {
-		value, ok := b.Get(l.Factor)
+// agree reports whether a setting that was promised for, and one that ran, have the same level of each factor that both have. What
+// makes the program has to be known of both; so has a version of Go that was promised by name.
+func agree(p answer.Setting, ran dyno.Setting) bool {
+	for _, l := range ran {
+		if _, ok := p.Levels.Get(l.Factor); !ok && dyno.OfSource(l.Factor) {
+			return false
+		}
+	}
+	_, goNamed := answer.SettingNamed(p.Name).Levels.Get("go")
+	for _, l := range p.Levels {
+		value, ok := ran.Get(l.Factor)
+		if !ok && (dyno.OfSource(l.Factor) || l.Factor == "go" && goNamed) {
+			return false
+		}
 		if !ok || value == l.Value {
 			continue
 		}
@@ -229,8 +273,8 @@ func (j *judge) seen(p *Promise, at int) (v Value, why Reason) {
 		}
 		return v, NoSuchMetric
 	}
-	base := j.after.find(p.Against.Levels)
-	if base < 0 || base == at || j.after.Ratio == nil {
+	base := j.after.base(p, at)
+	if base < 0 || j.after.Ratio == nil {
 		return v, NoBaseline
 	}
 	v, ok := j.after.Ratio(at, base, p.Metric)

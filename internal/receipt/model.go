@@ -3,6 +3,7 @@ package receipt
 import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 )
 
@@ -13,6 +14,31 @@ func Levels(s gcmodel.Setting) dyno.Setting {
 		limit = "off"
 	}
 	return dyno.Setting{{Factor: "GOGC", Value: predict.GOGC(s)}, {Factor: "GOMEMLIMIT", Value: limit}}
+}
+
+// LevelsOf are the levels of a plan's setting, with what its process is told of collections.
+func LevelsOf(plan *dyno.Experiment, s dyno.Setting) dyno.Setting {
+	t, err := plan.Written(s)
+	if err != nil {
+		return s
+	}
+	collector, _ := predict.SettingOf(t.Subject.Env) // a limit that is malformed was refused when it was measured
+	return With(Levels(collector), s)
+}
+
+// With adds the levels of a setting whose factors are not there yet.
+func With(levels, more dyno.Setting) dyno.Setting {
+	for _, l := range more {
+		if _, ok := levels.Get(l.Factor); !ok {
+			levels = append(levels, l)
+		}
+	}
+	return levels
+}
+
+// Promised is a setting of a plan as promises have it.
+func Promised(plan *dyno.Experiment, s dyno.Setting) answer.Setting {
+	return answer.Setting{Name: s.String(), Levels: LevelsOf(plan, s)}
 }
 
 // told is what the levels tell the collector.

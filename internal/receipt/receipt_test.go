@@ -193,7 +193,6 @@ func TestCorrected(t *testing.T) {
 }
 
 func TestAgreement(t *testing.T) {
-	set := func(text string) dyno.Setting { return answer.SettingNamed(text).Levels }
 	for _, c := range []struct {
 		a, b string
 		want bool
@@ -205,11 +204,48 @@ func TestAgreement(t *testing.T) {
 		{"GOGC=100 GOMEMLIMIT=off", "GOGC=100 GOMEMLIMIT=1GiB", false},
 		{"go=go1.27.4", "go=1.27.4 GOGC=100", true},
 		{"GOGC=100 rev=main", "GOGC=100 rev=fix", false},
-		{"GOGC=100 rev=main", "GOGC=100", true},
+		{"GOGC=100 rev=main", "GOGC=100", false},
+		{"GOGC=100", "GOGC=100 rev=main", false},
+		{"GOGC=100 dep:x=v2", "GOGC=100", false},
+		{"go=1.27.4", "GOGC=100", false},
+		{"GOGC=100", "go=1.27.4 GOGC=100", true},
 	} {
-		if got := agree(set(c.a), set(c.b)); got != c.want {
+		if got := agree(answer.SettingNamed(c.a), answer.SettingNamed(c.b).Levels); got != c.want {
 			t.Errorf("%s and %s: %v", c.a, c.b, got)
 		}
+	}
+}
+
+// Each setting that agrees is judged, and says which it is. A ratio is to the one that differs in nothing else.
+func TestSeveral(t *testing.T) {
+	best, today := gogc("200"), gogc("100")
+	r := &Receipt{Promises: []Promise{
+		{Setting: best, Metric: "rss-peak-B", Interval: Interval{100, 90, 110}},
+		{Setting: best, Against: &today, Metric: "rss-peak-B", Interval: Interval{1.2, 1.1, 1.3}, Truth: true},
+		{Setting: best, Metric: CapacityMetric, Interval: Interval{500, 480, 520}},
+	}}
+	a := &After{Settings: []Measured{{Levels: best.Levels, Load: Unknown(), Values: map[string]Value{CapacityMetric: {Value: 500}}}}}
+	for _, procs := range []string{"2", "4"} {
+		for _, s := range []answer.Setting{today, best} {
+			levels := With(slices.Clone(s.Levels), dyno.Setting{{Factor: "GOMAXPROCS", Value: procs}})
+			a.Settings = append(a.Settings, Measured{Levels: levels, Load: Unknown(), Values: map[string]Value{"rss-peak-B": {Value: map[string]float64{"2": 100, "4": 200}[procs]}}})
+		}
+	}
+	var pairs [][2]int
+	a.Ratio = func(of, to int, _ string) (Value, bool) {
+		pairs = append(pairs, [2]int{of, to})
+		return Value{1.2, 1.19, 1.21, 5}, true
+	}
+	var got []string
+	for _, o := range r.Against(a).Outcomes {
+		got = append(got, string(o.Word)+" "+o.Ran)
+	}
+	two, four := "GOGC=200 GOMEMLIMIT=off GOMAXPROCS=2", "GOGC=200 GOMEMLIMIT=off GOMAXPROCS=4"
+	if want := []string{"held " + two, "missed " + four, "held " + two, "held " + four, "held "}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if want := [][2]int{{2, 1}, {4, 3}}; !slices.Equal(pairs, want) {
+		t.Errorf("ratios of %v, want %v", pairs, want)
 	}
 }
 

@@ -159,12 +159,7 @@ func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) 
 			ws, told = append(ws, w), w.Setting
 		}
 	}
-	m.Levels = receipt.Levels(told)
-	for _, l := range s {
-		if _, ok := m.Levels.Get(l.Factor); !ok {
-			m.Levels = append(m.Levels, l)
-		}
-	}
+	m.Levels = receipt.With(receipt.Levels(told), s)
 	if len(rs) > 0 {
 		m.Levels = implied(m.Levels, rs[0])
 	}
@@ -263,7 +258,7 @@ func (r *runReader) capacities() error {
 	}
 	for _, s := range found.Settings {
 		v := receipt.Value{Value: float64(s.Capacity), Lo: float64(s.Lo), Hi: float64(s.Hi), Trials: 1}
-		r.Settings = append(r.Settings, receipt.Measured{Levels: s.Levels, Load: receipt.Unknown(), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
+		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: receipt.Unknown(), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
 	}
 	return err
 }

@@ -143,6 +143,9 @@ func TestSearched(t *testing.T) {
 	if v, ok := after.Settings[0].Values[receipt.CapacityMetric]; !ok || !after.Open || len(after.Settings) < 2 {
 		t.Errorf("%+v", v)
 	}
+	if got := after.Settings[0].Levels.String(); got != "GOGC=100 GOMEMLIMIT=off" {
+		t.Errorf("it ran with %s", got)
+	}
 }
 
 func logOf(n int) string {

@@ -17,7 +17,7 @@ func (r *Report) Receipt() *receipt.Receipt {
 	var settings []answer.Setting
 	var promises []receipt.Promise
 	for i, a := range r.answers() {
-		s := answer.SettingOf(r.Settings[i])
+		s := receipt.Promised(r.Plan, r.Settings[i])
 		settings = append(settings, s)
 		if a.Kind == capacity.Unknown {
 			continue

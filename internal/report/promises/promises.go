@@ -104,8 +104,12 @@ func (h *Held) section() *layout.Section {
 	var corrected, doubted bool
 	for i := range h.Check.Outcomes {
 		o := &h.Check.Outcomes[i]
-		if o.Name != setting {
-			setting = o.Name
+		name := o.Name
+		if o.Ran != "" {
+			name += ", as " + o.Ran
+		}
+		if name != setting {
+			setting = name
 			g.Rows = append(g.Rows, layout.Row{Group: cmp.Or(layout.Clean(setting), "(as is)")})
 		}
 		corrected, doubted = corrected || o.Corrected, doubted || o.Doubted

@@ -10,7 +10,7 @@ func (r *Report) Receipt() *receipt.Receipt {
 	if r.Best == nil {
 		return nil
 	}
-	best, today := answer.SettingOf(r.Best.Setting), answer.SettingOf(r.Problem.Today)
+	best, today := receipt.Promised(r.Plan, r.Best.Setting), receipt.Promised(r.Plan, r.Problem.Today)
 	h := answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}
 	return &receipt.Receipt{
 		Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, h, []answer.Setting{today, best}, nil),

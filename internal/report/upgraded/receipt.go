@@ -12,7 +12,7 @@ func (r *Report) Receipt() *receipt.Receipt {
 	if r.Table == nil {
 		return nil
 	}
-	old, is := answer.SettingOf(r.Old), answer.SettingOf(r.New)
+	old, is := receipt.Promised(r.Plan, r.Old), receipt.Promised(r.Plan, r.New)
 	found := &r.Table.Settings[1]
 	h := answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}
 	return &receipt.Receipt{

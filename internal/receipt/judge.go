@@ -218,8 +218,12 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 		Setting: p.Setting, Against: p.Against, Metric: p.Metric, Promised: p.Interval, Judged: p.Interval, Level: p.Level, Seen: Number(math.NaN()),
 		Word: Untold, Doubted: len(p.Doubts) > 0,
 	}
-	if p.open() {
+	switch {
+	case p.open():
 		o.Reason = NoInterval
+		return o
+	case j.Load.Sends != m.Load.Sends && j.Load.Sends != "" && m.Load.Sends != "":
+		o.Reason = LoadChanged
 		return o
 	}
 	seen, reason := j.seen(p, at)

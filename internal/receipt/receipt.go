@@ -6,6 +6,8 @@
 package receipt
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"strings"
@@ -61,6 +63,7 @@ type Machine struct {
 // A Load is what decides figures beside the setting. NaN stands for what is not known.
 type Load struct {
 	Text    string `json:"text,omitempty"`
+	Sends   string `json:"sends,omitempty"`   // a hash of what is planned to be sent; "" if it is not known
 	Clients int    `json:"clients,omitempty"` // of a closed load, whose rate is an outcome; 0 of one that is open or not known
 	Rate    Number `json:"req/s"`
 	Alloc   Number `json:"alloc-B/s"`   // bytes that are allocated per second
@@ -77,7 +80,7 @@ func Unknown() Load {
 // Under is a planned load, before anything was measured. Of another generator the command says how many clients there are.
 func Under(l *dyno.Load) Load {
 	u, resolved := Unknown(), l.Resolved()
-	u.Text = l.String()
+	u.Text, u.Sends = l.String(), sends(&resolved)
 	switch {
 	case l.None || l.Open():
 	case l.Command != "":
@@ -86,6 +89,20 @@ func Under(l *dyno.Load) Load {
 		u.Clients = resolved.Concurrency
 	}
 	return u
+}
+
+// sends is a hash of what a load sends, without how much of it and how fast.
+func sends(l *dyno.Load) string {
+	if l.None {
+		return ""
+	}
+	what := dyno.Load{Data: l.Data, Targets: l.Targets, Replay: l.Replay, Client: l.Client, Program: l.Program, Args: l.Args, GRPC: l.GRPC, Command: l.Command}
+	text, err := json.Marshal(what)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
 }
 
 // An Interval is a figure in its metric's base unit, or a ratio. A bound that is NaN is none.

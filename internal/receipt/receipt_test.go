@@ -116,6 +116,7 @@ func TestJudging(t *testing.T) {
 			r.Load.Clients, a.Settings[0].Load.Clients = 8, 16
 			a.Settings[0].Load.Rate *= 1.5
 		}, cpu, Untold, LoadChanged},
+		"other requests":               {1, func(r *Receipt, a *After) { r.Load.Sends, a.Settings[0].Load.Sends = "1", "2" }, rss, Untold, LoadChanged},
 		"a larger live heap, no model": {1, func(r *Receipt, a *After) { r.Model = nil; a.Settings[0].Load.Live *= 1.5 }, rss, Untold, LoadChanged},
 		"marked where live is not known": {1, func(r *Receipt, a *After) {
 			r.Model = nil
@@ -246,6 +247,27 @@ func TestSeveral(t *testing.T) {
 	}
 	if want := [][2]int{{2, 1}, {4, 3}}; !slices.Equal(pairs, want) {
 		t.Errorf("ratios of %v, want %v", pairs, want)
+	}
+}
+
+// How much is sent, and how fast, is not what is sent.
+func TestSends(t *testing.T) {
+	get := func(path string) dyno.Client { return dyno.Client{Loop: []dyno.Step{{Path: path}}} }
+	base := Under(&dyno.Load{Client: get("/a"), Concurrency: 4, Duration: 1e9}).Sends
+	for name, c := range map[string]struct {
+		load dyno.Load
+		same bool
+	}{
+		"faster and longer": {dyno.Load{Client: get("/a"), Rate: dyno.PerSecond(100), Duration: 9e9}, true},
+		"another path":      {dyno.Load{Client: get("/b"), Concurrency: 4}, false},
+		"a program":         {dyno.Load{Program: "./load"}, false},
+	} {
+		if got := Under(&c.load).Sends; (got == base) != c.same {
+			t.Errorf("%s: %s, was %s", name, got, base)
+		}
+	}
+	if got := Under(&dyno.Load{None: true}); got.Sends != "" || got.Clients != 0 {
+		t.Errorf("of what is watched the load is not known: %+v", got)
 	}
 }
 

@@ -134,6 +134,9 @@ func (r *runReader) told(t *dyno.Trial) gcmodel.Setting {
 	return s
 }
 
+// sends is of the plan, as that of a receipt is: a setting may have words of templates in their place.
+func (r *runReader) sends() string { return receipt.Under(&r.dir.Run.Plan.Load).Sends }
+
 // table compares settings, the baseline first.
 func (r *runReader) table(settings []dyno.Setting) *compare.Table {
 	var rs []*dyno.Result
@@ -163,6 +166,7 @@ func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) 
 	if len(rs) > 0 {
 		m.Levels = implied(m.Levels, rs[0])
 	}
+	m.Load.Sends = r.sends()
 	addWindows(&m, r.per, ws)
 	r.addFailed(&m, s, &t.Load)
 	return m
@@ -258,7 +262,9 @@ func (r *runReader) capacities() error {
 	}
 	for _, s := range found.Settings {
 		v := receipt.Value{Value: float64(s.Capacity), Lo: float64(s.Lo), Hi: float64(s.Hi), Trials: 1}
-		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: receipt.Unknown(), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
+		load := receipt.Unknown()
+		load.Sends = r.sends()
+		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: load, Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
 	}
 	return err
 }

@@ -76,6 +76,9 @@ func TestRun(t *testing.T) {
 	if _, err := receipts.Keep(path, r); err != nil {
 		t.Fatal(err)
 	}
+	if sends := r.Load.Sends; sends == "" || sends != after.Settings[1].Load.Sends || r.Load.Clients != 4 {
+		t.Errorf("load %+v, and after %+v", r.Load, after.Settings[1].Load)
+	}
 	if r.Machine != after.Machine || !r.Before(after) {
 		t.Errorf("of %+v at %v, held against %+v at %v", r.Machine, r.Made, after.Machine, after.Started)
 	}

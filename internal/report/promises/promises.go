@@ -197,6 +197,9 @@ func figure(o *receipt.Outcome) (name string, print func(receipt.Number) string)
 func why(o *receipt.Outcome) string {
 	switch o.Reason {
 	case receipt.LoadChanged:
+		if o.Change == nil {
+			return "other requests are sent"
+		}
 		return "the load changed"
 	case receipt.MachineChanged:
 		return "another machine"

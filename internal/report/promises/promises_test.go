@@ -25,6 +25,7 @@ func checked() *Checked {
 		{Metric: "gc-cycles/req", Judged: at(0.00302, 0.0028, 0.0032), Seen: 0.003, Word: receipt.Held, Level: 0.9, Corrected: true, Change: moved},
 		{Metric: "rss-peak-B", Judged: at(1e8, 0.9e8, 1.1e8), Seen: 1.3e8, Word: receipt.Missed, Level: 0.9},
 		{Metric: "cpu-sec/req", Judged: at(1e-3, 0.9e-3, 1.1e-3), Seen: 1.2e-3, Word: receipt.Untold, Reason: receipt.LoadChanged, Change: moved},
+		{Metric: "p99-sec", Judged: at(1e-3, 0.9e-3, 1.1e-3), Seen: 1.2e-3, Word: receipt.Untold, Reason: receipt.LoadChanged},
 		{Metric: "cpu-sec/req", Against: &today, Judged: at(0.9, 0.88, 0.92), Seen: nan, Word: receipt.Untold, Reason: receipt.NoBaseline},
 		{Metric: receipt.CapacityMetric, Judged: at(500, 500, nan), Seen: 400, Word: receipt.Held, Level: 0.95, Doubted: true},
 	}
@@ -46,18 +47,19 @@ func TestCheck(t *testing.T) {
 	c := checked()
 	text := c.Text(layout.Options{Width: 100})
 	for _, want := range []string{
-		"dyno-runs/after: of 5 promises, 2 held, 1 did not hold, and 2 cannot be told.\n",
+		"dyno-runs/after: of 6 promises, 2 held, 1 did not hold, and 3 cannot be told.\n",
 		"\npromised by dyno tune of shop, 20 Nov 2026 09:00 (dyno-runs/shop/receipt.json)\n",
 		"\nGOGC=200\n  GCs per 1,000 requests                3.02           2.80 to 3.20       3.00  held, corrected\n",
 		"  peak memory                       95.4 MiB  85.8 MiB to 104.9 MiB  124.0 MiB  did not hold\n",
 		"cannot be told: the load changed\n",
+		"cannot be told: other requests are sent\n",
 		"CPU time per request vs GOGC=100",
 		"-12.0% to -8.0%",
 		"cannot be told: only one of both was measured\n",
 		"above 500", "held, doubtful\n",
 		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
 		"assumes that it ran with GOGC=200",
-		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 2 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
+		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 3 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -77,7 +79,7 @@ func TestList(t *testing.T) {
 	unchecked.From, unchecked.Name = "predict", "old"
 	l := &List{Root: "dyno-runs", Kept: []*receipts.Kept{checked().Held[0].Kept, unchecked}}
 	text := l.Text(layout.Options{Width: 100})
-	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         5       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
+	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         6       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
 		"tune  peak memory             0 of 1     0%    0 to 79%       90%         0\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

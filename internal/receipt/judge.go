@@ -33,6 +33,7 @@ const (
 	FewCollections Reason = "too-few-collections" // as were promised, and as came
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
+	OpenSearch     Reason = "open-search"         // that found a bound alone, which does not confirm the capacity
 	LaunchFailed   Reason = "launch-failed"       // of a launch whose service died, it is why the promise did not hold
 	NoInterval     Reason = "no-interval"         // nothing definite was promised
 	RequestsFailed Reason = "requests-failed"     // likewise, more than the load allows
@@ -50,6 +51,8 @@ type Measured struct {
 	Load     Load
 	Requests float64 // of all its windows, or minutes where figures are per minute
 	Values   map[string]Value
+
+	Objectives []string // of CapacityMetric: what held up to this rate
 
 	Died    int // launches whose service ended by itself, or for lack of memory
 	Refused int // launches of which more requests failed than the load allows
@@ -241,6 +244,12 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 	if o.Reason = j.fits(&o, p, m); o.Reason != "" {
 		return o
 	}
+	if p.Metric == CapacityMetric && (math.IsNaN(seen.Lo) || math.IsNaN(seen.Hi)) {
+		if o.Word = Held; !p.confirmed(seen) {
+			o.Word, o.Reason = Untold, OpenSearch
+		}
+		return o
+	}
 	if p.Truth {
 		o.Judged = o.Judged.and(seen)
 	}
@@ -272,7 +281,10 @@ func (j *judge) failed(m *Measured) (Word, Reason) {
 // seen is the measured value of a promise, or why there is none.
 func (j *judge) seen(p *Promise, at int) (v Value, why Reason) {
 	if p.Against == nil {
-		if v, ok := j.after.Settings[at].Values[p.Metric]; ok && !math.IsNaN(v.Value) {
+		m := &j.after.Settings[at]
+		v, ok := m.Values[p.Metric]
+		same := p.Metric != CapacityMetric || slices.Equal(slices.Sorted(slices.Values(p.Objectives)), slices.Sorted(slices.Values(m.Objectives)))
+		if ok && same && !math.IsNaN(v.Value) {
 			return v, ""
 		}
 		return v, NoSuchMetric
@@ -428,6 +440,15 @@ func (c Change) moved() bool {
 		}
 	}
 	return false
+}
+
+// confirmed reports whether a bound that was found says what an interval says that is open on the same side: the capacity is at least,
+// or at most, so much.
+func (i Interval) confirmed(bound Value) bool {
+	none := func(x Number) bool { return math.IsNaN(float64(x)) }
+	atLeast := none(i.Hi) && math.IsNaN(bound.Hi) && bound.Value >= float64(i.Value)
+	atMost := none(i.Lo) && math.IsNaN(bound.Lo) && bound.Value <= float64(i.Value)
+	return atLeast || atMost
 }
 
 // open reports whether an interval excludes nothing, or is of nothing.

@@ -249,6 +249,9 @@ func addWindows(m *receipt.Measured, per predict.Per, ws []*predict.Window) {
 // capacities adds what a search found, if the directory is one's.
 func (r *runReader) capacities() error {
 	var found struct {
+		Objectives []struct {
+			Objective string `json:"objective"`
+		} `json:"objectives"`
 		Settings []struct {
 			answer.Setting
 			Capacity receipt.Number `json:"capacity/s"`
@@ -260,11 +263,15 @@ func (r *runReader) capacities() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	var objectives []string
+	for _, o := range found.Objectives {
+		objectives = append(objectives, o.Objective)
+	}
 	for _, s := range found.Settings {
 		v := receipt.Value{Value: float64(s.Capacity), Lo: float64(s.Lo), Hi: float64(s.Hi), Trials: 1}
 		load := receipt.Unknown()
 		load.Sends = r.sends()
-		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: load, Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
+		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: load, Objectives: objectives, Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
 	}
 	return err
 }

@@ -146,6 +146,9 @@ func TestSearched(t *testing.T) {
 	if v, ok := after.Settings[0].Values[receipt.CapacityMetric]; !ok || !after.Open || len(after.Settings) < 2 {
 		t.Errorf("%+v", v)
 	}
+	if got := after.Settings[0].Objectives; !slices.Equal(got, []string{"p99 < 50ms"}) {
+		t.Errorf("a capacity with %v", got)
+	}
 	if got := after.Settings[0].Levels.String(); got != "GOGC=100 GOMEMLIMIT=off" {
 		t.Errorf("it ran with %s", got)
 	}

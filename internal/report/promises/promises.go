@@ -217,6 +217,8 @@ func why(o *receipt.Outcome) string {
 		return "a closed load gives way"
 	case receipt.LaunchFailed:
 		return "a launch failed"
+	case receipt.OpenSearch:
+		return "the search found only a bound"
 	case receipt.NoInterval:
 		return "the promise has no interval"
 	case receipt.RequestsFailed:

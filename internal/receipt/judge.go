@@ -33,6 +33,7 @@ const (
 	FewCollections Reason = "too-few-collections" // as were promised, and as came
 	BetweenRates   Reason = "between-rates"       // the rate lies in the interval of the capacity
 	ClosedLoad     Reason = "closed-load"         // whose rate gives way
+	RateTooFar     Reason = "rate-too-far"        // from the capacity, so that it says what anyone would have said
 	OpenSearch     Reason = "open-search"         // that found a bound alone, which does not confirm the capacity
 	LaunchFailed   Reason = "launch-failed"       // of a launch whose service died, it is why the promise did not hold
 	NoInterval     Reason = "no-interval"         // nothing definite was promised
@@ -139,74 +140,6 @@ func (r *Receipt) Against(a *After) Check {
 
 // Before reports whether the receipt was made before what came, as far as that is known. Else it promised nothing.
 func (r *Receipt) Before(a *After) bool { return a.Started.IsZero() || r.Made.Before(a.Started) }
-
-// find has the places of all settings that agree with the promise's. Those of a search for a capacity have nothing else, and others not
-// that: so where some measured the metric, the others are left out.
-func (a *After) find(p *Promise) []int {
-	var all, measured []int
-	for i := range a.Settings {
-		if m := &a.Settings[i]; agree(p.Setting, m.Levels) {
-			all = append(all, i)
-			if _, ok := m.Values[p.Metric]; ok {
-				measured = append(measured, i)
-			}
-		}
-	}
-	if measured != nil {
-		return measured
-	}
-	return all
-}
-
-// base is the place of the setting that a ratio is to: it agrees, and has all levels of the setting at that place of which no promise
-// was made. It is -1 if there is none.
-func (a *After) base(p *Promise, at int) int {
-	promised := func(l dyno.Level) bool {
-		_, of := p.Levels.Get(l.Factor)
-		_, to := p.Against.Levels.Get(l.Factor)
-		return of || to
-	}
-	others := func(i int) string {
-		return slices.DeleteFunc(slices.Clone(a.Settings[i].Levels), promised).String()
-	}
-	for i := range a.Settings {
-		if i != at && agree(*p.Against, a.Settings[i].Levels) && others(i) == others(at) {
-			return i
-		}
-	}
-	return -1
-}
-
-// agree reports whether a setting that was promised for, and one that ran, have the same level of each factor that both have. What
-// makes the program has to be known of both; so has a version of Go that was promised by name.
-func agree(p answer.Setting, ran dyno.Setting) bool {
-	for _, l := range ran {
-		if _, ok := p.Levels.Get(l.Factor); !ok && dyno.OfSource(l.Factor) {
-			return false
-		}
-	}
-	_, goNamed := answer.SettingNamed(p.Name).Levels.Get("go")
-	for _, l := range p.Levels {
-		value, ok := ran.Get(l.Factor)
-		if !ok && (dyno.OfSource(l.Factor) || l.Factor == "go" && goNamed) {
-			return false
-		}
-		if !ok || value == l.Value {
-			continue
-		}
-		same := false
-		switch one := (dyno.Setting{l}); l.Factor {
-		case "GOGC", "GOMEMLIMIT":
-			same = told(one) == told(dyno.Setting{{Factor: l.Factor, Value: value}})
-		case "go":
-			same = strings.TrimPrefix(value, "go") == strings.TrimPrefix(l.Value, "go")
-		}
-		if !same {
-			return false
-		}
-	}
-	return true
-}
 
 type judge struct {
 	*Receipt
@@ -357,60 +290,6 @@ func (r *Receipt) cycles(of *Promise) (metric string, each float64) {
 	return "", math.NaN()
 }
 
-// carries judges a capacity by a run at one rate: up to the interval all objectives hold, beyond it one does not.
-func (j *judge) carries(o *Outcome, p *Promise, m *Measured) {
-	rate, sent := m.Values["sent/s"]
-	holds, seen := m.hold(p.Objectives)
-	if m.Died > 0 {
-		holds, seen = false, true
-		if !sent {
-			rate.Value, sent = float64(m.Load.Rate), !math.IsNaN(float64(m.Load.Rate))
-		}
-	}
-	if !sent || !seen || len(p.Objectives) == 0 {
-		o.Reason = NoSuchMetric
-		return
-	}
-	o.Seen, o.Trials = Number(rate.Value), rate.Trials
-	below, beyond := rate.Value <= float64(p.Lo), rate.Value >= float64(p.Hi) // neither if there is no such bound
-	switch {
-	case !j.after.Open:
-		o.Reason = ClosedLoad
-	case !j.Machine.same(j.after.Machine):
-		o.Reason = MachineChanged
-	case m.Died == 0 && m.Failed > 0:
-		o.Reason = LaunchFailed
-	case !below && !beyond:
-		o.Reason = BetweenRates
-	case holds == below:
-		o.Word = Held
-	default:
-		o.Word = Missed
-	}
-}
-
-// hold reports whether all objectives hold; seen is false if one of them was not measured.
-func (m *Measured) hold(objectives []string) (holds, seen bool) {
-	holds = true
-	for _, text := range objectives {
-		t, err := dyno.ParseThreshold(text)
-		if err != nil {
-			return false, false
-		}
-		metric, limit, err := t.Of(nil)
-		v, ok := m.Values[metric.Name]
-		if share, bad := dyno.ParseFraction(t.Literal); t.Name == "failures" && bad == nil && m.Requests > 0 {
-			v, ok = m.Values["failures"]
-			v.Value, limit, err = v.Value*float64(v.Trials)/m.Requests, float64(share), nil
-		}
-		if err != nil || !ok {
-			return false, false
-		}
-		holds = holds && (v.Value < limit || v.Value == limit && t.Op == "<=")
-	}
-	return holds, true
-}
-
 // same reports whether two machines are as fast as each other, as far as that is known.
 func (m Machine) same(n Machine) bool {
 	return (m.CPU == "" || n.CPU == "" || m.CPU == n.CPU) && (m.CPUs == 0 || n.CPUs == 0 || m.CPUs == n.CPUs)
@@ -440,15 +319,6 @@ func (c Change) moved() bool {
 		}
 	}
 	return false
-}
-
-// confirmed reports whether a bound that was found says what an interval says that is open on the same side: the capacity is at least,
-// or at most, so much.
-func (i Interval) confirmed(bound Value) bool {
-	none := func(x Number) bool { return math.IsNaN(float64(x)) }
-	atLeast := none(i.Hi) && math.IsNaN(bound.Hi) && bound.Value >= float64(i.Value)
-	atMost := none(i.Lo) && math.IsNaN(bound.Lo) && bound.Value <= float64(i.Value)
-	return atLeast || atMost
 }
 
 // open reports whether an interval excludes nothing, or is of nothing.

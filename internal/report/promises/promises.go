@@ -217,6 +217,8 @@ func why(o *receipt.Outcome) string {
 		return "a closed load gives way"
 	case receipt.LaunchFailed:
 		return "a launch failed"
+	case receipt.RateTooFar:
+		return "the rate is too far from it"
 	case receipt.OpenSearch:
 		return "the search found only a bound"
 	case receipt.NoInterval:

@@ -84,6 +84,7 @@ them, and the share of promises that held, by command and figure.
 type receiptFlags struct {
 	root, file, name string
 	gate, full       bool
+	sameMachine      bool
 	sourceFlags
 	format
 }
@@ -116,6 +117,7 @@ beside each. What is checked twice counts once.
 	fs.StringVar(&o.root, "root", runsRoot, "look for receipts below this `dir`ectory")
 	fs.StringVar(&o.name, "name", "", "`name` of the service in receipts, if it is not that of the run")
 	o.sourceFlags.flags(fs, "hold receipts against")
+	fs.BoolVar(&o.sameMachine, "same-machine", false, "it ran on the machine that the promises are of, or on one as fast")
 	fs.BoolVar(&o.gate, "gate", false, "exit with status 99 if a promise did not hold")
 	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
@@ -130,6 +132,7 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	after.SameMachine = o.sameMachine
 	c := &promises.Checked{After: after, Root: o.root}
 	if c.Held, err = o.held(cmd, after); err != nil {
 		return err

@@ -29,8 +29,8 @@ func (j *judge) carries(o *Outcome, p *Promise, m *Measured) {
 	switch {
 	case !j.after.Open:
 		o.Reason = ClosedLoad
-	case !j.Machine.same(j.after.Machine):
-		o.Reason = MachineChanged
+	case j.machine() != "":
+		o.Reason = j.machine()
 	case m.Died == 0 && m.Failed > 0:
 		o.Reason = LaunchFailed
 	case !below && !beyond:

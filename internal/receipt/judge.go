@@ -27,6 +27,7 @@ type Reason string
 const (
 	LoadChanged    Reason = "load-changed"
 	MachineChanged Reason = "machine-changed"
+	MachineUnknown Reason = "machine-unknown"
 	NoSuchMetric   Reason = "no-such-metric"      // it was not measured
 	NoBaseline     Reason = "no-baseline"         // a ratio needs both settings
 	FewBlocks      Reason = "too-few-blocks"      // for an interval of a later ratio
@@ -62,16 +63,18 @@ type Measured struct {
 
 // An After is a run, or a log, that promises are held against.
 type After struct {
-	ID       string // the same of a log that has grown, and of a run that was copied
-	Path     string
-	Name     string // "" of a log
-	Subject  string
-	Assumed  string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
-	Started  time.Time // zero of a log
-	Machine  Machine
-	Open     bool // the load keeps its rate
-	Settings []Measured
-	Ratio    func(of, to int, metric string) (Value, bool) // of two settings, measured side by side; nil if there are none
+	ID      string // the same of a log that has grown, and of a run that was copied
+	Path    string
+	Name    string // "" of a log
+	Subject string
+	Assumed string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
+	Started time.Time // zero of a log
+	Machine Machine
+	Open    bool // the load keeps its rate
+
+	SameMachine bool // it is said that the machine is that of the promise
+	Settings    []Measured
+	Ratio       func(of, to int, metric string) (Value, bool) // of two settings, measured side by side; nil if there are none
 }
 
 // A Change is the load after by the load before; NaN where one of them is not known.
@@ -199,8 +202,8 @@ func (j *judge) failed(m *Measured) (Word, Reason) {
 	switch {
 	case m.Died+m.Refused+m.Failed == 0:
 		return Untold, ""
-	case !j.Machine.same(j.after.Machine):
-		return Untold, MachineChanged
+	case j.machine() != "":
+		return Untold, j.machine()
 	case j.after.Open && m.Load.Rate > (1+sameLoad)*j.Load.Rate:
 		return Untold, LoadChanged
 	case m.Died == 0 && m.Refused > 0:
@@ -238,8 +241,8 @@ func (j *judge) seen(p *Promise, at int) (v Value, why Reason) {
 
 // fits says why a promise is not about what came, or corrects it for the load.
 func (j *judge) fits(o *Outcome, p *Promise, m *Measured) Reason {
-	if !j.Machine.same(j.after.Machine) && timed(p.Metric) {
-		return MachineChanged
+	if why := j.machine(); why != "" && timed(p.Metric) {
+		return why
 	}
 	if change := j.Load.to(m.Load, p.Metric); change.moved() && p.Metric != CapacityMetric {
 		o.Change = &change
@@ -290,9 +293,16 @@ func (r *Receipt) cycles(of *Promise) (metric string, each float64) {
 	return "", math.NaN()
 }
 
-// same reports whether two machines are as fast as each other, as far as that is known.
-func (m Machine) same(n Machine) bool {
-	return (m.CPU == "" || n.CPU == "" || m.CPU == n.CPU) && (m.CPUs == 0 || n.CPUs == 0 || m.CPUs == n.CPUs)
+// machine says why the machine may be another; "" if it is the same.
+func (j *judge) machine() Reason {
+	m, n := j.Machine, j.after.Machine
+	switch {
+	case j.after.SameMachine || m == n && m.CPUs > 0:
+		return ""
+	case m.CPU != n.CPU && m.CPU != "" && n.CPU != "", m.CPUs != n.CPUs && m.CPUs > 0 && n.CPUs > 0:
+		return MachineChanged
+	}
+	return MachineUnknown
 }
 
 // to is how a load has changed, for a metric. A figure per minute has no requests.

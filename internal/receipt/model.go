@@ -1,6 +1,8 @@
 package receipt
 
 import (
+	"strconv"
+
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/answer"
@@ -24,6 +26,17 @@ func LevelsOf(plan *dyno.Experiment, s dyno.Setting) dyno.Setting {
 	}
 	collector, _ := predict.SettingOf(t.Subject.Env) // a limit that is malformed was refused when it was measured
 	return With(Levels(collector), s)
+}
+
+// Program are levels that no plan may say, but that a window shows.
+func Program(goVersion string, procs float64) (s dyno.Setting) {
+	if goVersion != "" {
+		s = append(s, dyno.Level{Factor: "go", Value: goVersion})
+	}
+	if procs > 0 {
+		s = append(s, dyno.Level{Factor: "GOMAXPROCS", Value: strconv.FormatFloat(procs, 'f', -1, 64)})
+	}
+	return s
 }
 
 // With adds the levels of a setting whose factors are not there yet.

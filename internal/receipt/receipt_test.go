@@ -122,15 +122,18 @@ func TestJudging(t *testing.T) {
 			r.Model = nil
 			r.Load.Live, r.Load.Marked, a.Settings[0].Load.Marked = Number(math.NaN()), 40*mib, 60*mib
 		}, rss, Untold, LoadChanged},
-		"another machine, times":  {1, func(_ *Receipt, a *After) { a.Machine.CPU = "Xeon" }, cpu, Untold, MachineChanged},
-		"another machine, bytes":  {1, func(_ *Receipt, a *After) { a.Machine.CPU = "Xeon" }, rss, Held, ""},
-		"a machine not known":     {1, func(_ *Receipt, a *After) { a.Machine = Machine{} }, cpu, Held, ""},
-		"not measured":            {1, func(_ *Receipt, a *After) { delete(a.Settings[0].Values, cpu) }, cpu, Untold, NoSuchMetric},
-		"hardly a collection":     {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, gcs, Untold, FewCollections},
-		"the same of the memory":  {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, rss, Untold, FewCollections},
-		"hardly one is promised":  {1, func(r *Receipt, a *After) { wrong(r, gcs, 1e-4) }, gcs, Missed, ""},
-		"fewer than in the model": {1.08, func(_ *Receipt, a *After) { a.Settings[0].Requests = 2500 }, gcs, Held, ""},
-		"as many as in the model": {1.08, nil, gcs, Missed, ""},
+		"another machine, times":    {1, func(_ *Receipt, a *After) { a.Machine.CPU = "Xeon" }, cpu, Untold, MachineChanged},
+		"another machine, bytes":    {1, func(_ *Receipt, a *After) { a.Machine.CPU = "Xeon" }, rss, Held, ""},
+		"a machine not known":       {1, func(_ *Receipt, a *After) { a.Machine = Machine{} }, cpu, Untold, MachineUnknown},
+		"not known, bytes":          {1, func(_ *Receipt, a *After) { a.Machine = Machine{} }, rss, Held, ""},
+		"neither is known":          {1, func(r *Receipt, a *After) { r.Machine, a.Machine = Machine{}, Machine{} }, cpu, Untold, MachineUnknown},
+		"it is said to be the same": {1, func(_ *Receipt, a *After) { a.Machine, a.SameMachine = Machine{}, true }, cpu, Held, ""},
+		"not measured":              {1, func(_ *Receipt, a *After) { delete(a.Settings[0].Values, cpu) }, cpu, Untold, NoSuchMetric},
+		"hardly a collection":       {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, gcs, Untold, FewCollections},
+		"the same of the memory":    {1, func(_ *Receipt, a *After) { a.Settings[0].Requests = 800 }, rss, Untold, FewCollections},
+		"hardly one is promised":    {1, func(r *Receipt, a *After) { wrong(r, gcs, 1e-4) }, gcs, Missed, ""},
+		"fewer than in the model":   {1.08, func(_ *Receipt, a *After) { a.Settings[0].Requests = 2500 }, gcs, Held, ""},
+		"as many as in the model":   {1.08, nil, gcs, Missed, ""},
 		"a log without requests": {1, func(_ *Receipt, a *After) {
 			m := &a.Settings[0]
 			m.Requests, m.Load.Rate = 0.01, Number(math.NaN())
@@ -193,84 +196,6 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
-func TestAgreement(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"GOGC=50 GOMEMLIMIT=off", "GOGC=50 GOMEMLIMIT=off go=1.26.8", true},
-		{"GOGC=50", "GOGC=100", false},
-		{"GOGC=-1", "GOGC=off", true},
-		{"GOGC=off GOMEMLIMIT=1GiB", "GOGC=off GOMEMLIMIT=1024MiB", true},
-		{"GOGC=100 GOMEMLIMIT=off", "GOGC=100 GOMEMLIMIT=1GiB", false},
-		{"go=go1.27.4", "go=1.27.4 GOGC=100", true},
-		{"GOGC=100 rev=main", "GOGC=100 rev=fix", false},
-		{"GOGC=100 rev=main", "GOGC=100", false},
-		{"GOGC=100", "GOGC=100 rev=main", false},
-		{"GOGC=100 dep:x=v2", "GOGC=100", false},
-		{"go=1.27.4", "GOGC=100", false},
-		{"GOGC=100", "go=1.27.4 GOGC=100", true},
-	} {
-		if got := agree(answer.SettingNamed(c.a), answer.SettingNamed(c.b).Levels); got != c.want {
-			t.Errorf("%s and %s: %v", c.a, c.b, got)
-		}
-	}
-}
-
-// Each setting that agrees is judged, and says which it is. A ratio is to the one that differs in nothing else.
-func TestSeveral(t *testing.T) {
-	best, today := gogc("200"), gogc("100")
-	r := &Receipt{Promises: []Promise{
-		{Setting: best, Metric: "rss-peak-B", Interval: Interval{100, 90, 110}},
-		{Setting: best, Against: &today, Metric: "rss-peak-B", Interval: Interval{1.2, 1.1, 1.3}, Truth: true},
-		{Setting: best, Metric: CapacityMetric, Interval: Interval{500, 480, 520}},
-	}}
-	a := &After{Settings: []Measured{{Levels: best.Levels, Load: Unknown(), Values: map[string]Value{CapacityMetric: {Value: 500}}}}}
-	for _, procs := range []string{"2", "4"} {
-		for _, s := range []answer.Setting{today, best} {
-			levels := With(slices.Clone(s.Levels), dyno.Setting{{Factor: "GOMAXPROCS", Value: procs}})
-			a.Settings = append(a.Settings, Measured{Levels: levels, Load: Unknown(), Values: map[string]Value{"rss-peak-B": {Value: map[string]float64{"2": 100, "4": 200}[procs]}}})
-		}
-	}
-	var pairs [][2]int
-	a.Ratio = func(of, to int, _ string) (Value, bool) {
-		pairs = append(pairs, [2]int{of, to})
-		return Value{1.2, 1.19, 1.21, 5}, true
-	}
-	var got []string
-	for _, o := range r.Against(a).Outcomes {
-		got = append(got, string(o.Word)+" "+o.Ran)
-	}
-	two, four := "GOGC=200 GOMEMLIMIT=off GOMAXPROCS=2", "GOGC=200 GOMEMLIMIT=off GOMAXPROCS=4"
-	if want := []string{"held " + two, "missed " + four, "held " + two, "held " + four, "held "}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if want := [][2]int{{2, 1}, {4, 3}}; !slices.Equal(pairs, want) {
-		t.Errorf("ratios of %v, want %v", pairs, want)
-	}
-}
-
-// How much is sent, and how fast, is not what is sent.
-func TestSends(t *testing.T) {
-	get := func(path string) dyno.Client { return dyno.Client{Loop: []dyno.Step{{Path: path}}} }
-	base := Under(&dyno.Load{Client: get("/a"), Concurrency: 4, Duration: 1e9}).Sends
-	for name, c := range map[string]struct {
-		load dyno.Load
-		same bool
-	}{
-		"faster and longer": {dyno.Load{Client: get("/a"), Rate: dyno.PerSecond(100), Duration: 9e9}, true},
-		"another path":      {dyno.Load{Client: get("/b"), Concurrency: 4}, false},
-		"a program":         {dyno.Load{Program: "./load"}, false},
-	} {
-		if got := Under(&c.load).Sends; (got == base) != c.same {
-			t.Errorf("%s: %s, was %s", name, got, base)
-		}
-	}
-	if got := Under(&dyno.Load{None: true}); got.Sends != "" || got.Clients != 0 {
-		t.Errorf("of what is watched the load is not known: %+v", got)
-	}
-}
-
 // A bound that is null excludes nothing, and so does one that is absent: without both nothing was promised.
 func TestNoInterval(t *testing.T) {
 	for text, want := range map[string]Reason{
@@ -297,7 +222,7 @@ func TestNoInterval(t *testing.T) {
 func TestRatio(t *testing.T) {
 	best, today := gogc("200"), gogc("100")
 	r := &Receipt{From: "tune", Load: Unknown(), Promises: []Promise{{Setting: best, Against: &today, Metric: "cpu-sec/req", Interval: Interval{0.9, 0.88, 0.92}, Level: 0.95, Truth: true}}}
-	a := &After{Settings: []Measured{{Levels: best.Levels, Load: Unknown()}}}
+	a := &After{SameMachine: true, Settings: []Measured{{Levels: best.Levels, Load: Unknown()}}}
 	if o := r.Against(a).Outcomes[0]; o.Reason != NoBaseline {
 		t.Errorf("with one setting: %+v", o)
 	}
@@ -311,47 +236,6 @@ func TestRatio(t *testing.T) {
 		}
 		if o := r.Against(a).Outcomes[0]; o.Word != c.want {
 			t.Errorf("%g ±%g: %+v, want %s", c.ratio, c.half, o, c.want)
-		}
-	}
-}
-
-// A capacity is told by another search, or by a run at a rate below or beyond its interval.
-func TestCapacity(t *testing.T) {
-	nan := Number(math.NaN())
-	for name, c := range map[string]struct {
-		promise Interval
-		values  map[string]Value
-		closed  bool
-		want    Word
-		reason  Reason
-	}{
-		"another search":                    {Interval{500, 480, 520}, map[string]Value{CapacityMetric: {525, 505, 545, 1}}, false, Held, ""},
-		"a search that finds less":          {Interval{500, 480, 520}, map[string]Value{CapacityMetric: {400, 390, 410, 1}}, false, Missed, ""},
-		"at least, and it was more":         {Interval{500, 500, nan}, map[string]Value{CapacityMetric: {900, 880, 920, 1}}, false, Held, ""},
-		"at least, and it is at least that": {Interval{500, 500, nan}, map[string]Value{CapacityMetric: {600, 600, math.NaN(), 1}}, false, Held, ""},
-		"at least, and the search was cut":  {Interval{500, 500, nan}, map[string]Value{CapacityMetric: {300, 300, math.NaN(), 1}}, false, Untold, OpenSearch},
-		"within it, and it may be more":     {Interval{500, 480, 520}, map[string]Value{CapacityMetric: {500, 490, math.NaN(), 1}}, false, Untold, OpenSearch},
-		"at most, and it may be less":       {Interval{500, 480, 520}, map[string]Value{CapacityMetric: {490, math.NaN(), 490, 1}}, false, Untold, OpenSearch},
-		"far below it, and it holds":        {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 50}, "p99-sec": {Value: 0.02}}, false, Untold, RateTooFar},
-		"far below it, and it does not":     {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 50}, "p99-sec": {Value: 0.05}}, false, Missed, ""},
-		"far beyond it, and it does not":    {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 5000}, "p99-sec": {Value: 0.05}}, false, Untold, RateTooFar},
-		"far beyond it, and it holds":       {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 5000}, "p99-sec": {Value: 0.02}}, false, Missed, ""},
-		"below it, and it holds":            {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}, "p99-sec": {Value: 0.02}}, false, Held, ""},
-		"below it, and it does not":         {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}, "p99-sec": {Value: 0.05}}, false, Missed, ""},
-		"beyond it, and it does not":        {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 600}, "p99-sec": {Value: 0.05}}, false, Held, ""},
-		"beyond it, and it holds":           {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 600}, "p99-sec": {Value: 0.02}}, false, Missed, ""},
-		"in it":                             {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 490}, "p99-sec": {Value: 0.02}}, false, Untold, BetweenRates},
-		"a closed load":                     {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}, "p99-sec": {Value: 0.02}}, true, Untold, ClosedLoad},
-		"latency is not known":              {Interval{500, 480, 520}, map[string]Value{"sent/s": {Value: 400}}, false, Untold, NoSuchMetric},
-	} {
-		r := &Receipt{From: "capacity", Load: Unknown(), Promises: []Promise{{Metric: CapacityMetric, Interval: c.promise, Level: 0.95, Truth: true, Objectives: []string{"p99 < 30ms"}}}}
-		a := &After{Open: !c.closed, Settings: []Measured{{Load: Unknown(), Values: c.values, Objectives: []string{"p99 < 30ms"}}}}
-		if o := r.Against(a).Outcomes[0]; o.Word != c.want || o.Reason != c.reason {
-			t.Errorf("%s: %+v, want %s %q", name, o, c.want, c.reason)
-		}
-		a.Settings[0].Objectives = []string{"p99 < 30ms", "failures < 1%"}
-		if o := r.Against(a).Outcomes[0]; c.values[CapacityMetric].Value > 0 && (o.Word != Untold || o.Reason != NoSuchMetric) {
-			t.Errorf("%s, of other objectives: %+v", name, o)
 		}
 	}
 }
@@ -388,7 +272,7 @@ func TestHitRate(t *testing.T) {
 				{Setting: gogc("50"), Metric: "rss-peak-B", Against: &today, Level: 0.9, Truth: true,
 					Interval: Interval{Number(truth), Number(truth - narrow*1.645*0.02), Number(truth + narrow*1.645*0.02)}},
 			}}
-			a := &After{Settings: []Measured{
+			a := &After{SameMachine: true, Settings: []Measured{
 				{Levels: gogc("50").Levels, Load: Unknown(), Values: map[string]Value{"cpu-sec/req": {Value: math.Exp(0.05 * rng.NormFloat64())}}},
 				{Levels: today.Levels, Load: Unknown()}}}
 			a.Ratio = func(int, int, string) (Value, bool) {

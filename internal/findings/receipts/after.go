@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +30,7 @@ func Log(s *predict.Source) *receipt.After {
 	for _, c := range w.Cycles[:min(len(w.Cycles), 3)] {
 		first = append(first, fmt.Sprint(c))
 	}
-	m := receipt.Measured{Levels: receipt.Levels(w.Setting), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
+	m := receipt.Measured{Levels: receipt.With(receipt.Levels(w.Setting), receipt.Program("", w.Procs)), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
 	addWindows(&m, s.Per, []*predict.Window{w})
 	return &receipt.After{ID: sum(first...), Path: s.Name, Settings: []receipt.Measured{m}}
 }
@@ -164,7 +163,8 @@ func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) 
 	}
 	m.Levels = receipt.With(receipt.Levels(told), s)
 	if len(rs) > 0 {
-		m.Levels = implied(m.Levels, rs[0])
+		procs, _ := rs[0].Values.Get("gomaxprocs")
+		m.Levels = receipt.With(m.Levels, receipt.Program(predict.GoOf(rs[0]), procs))
 	}
 	m.Load.Sends = r.sends()
 	addWindows(&m, r.per, ws)
@@ -198,22 +198,6 @@ func (r *runReader) addFailed(m *receipt.Measured, s dyno.Setting, l *dyno.Load)
 func refused(r *dyno.Result, l *dyno.Load) bool {
 	failures, _ := r.Values.Get("failures")
 	return failures > 0 && failures > float64(*l.Resolved().MaxFailures)*float64(r.Sent.Requests)
-}
-
-// implied adds levels that no plan says, but that a result shows.
-func implied(s dyno.Setting, r *dyno.Result) dyno.Setting {
-	add := func(factor, value string) {
-		if _, ok := s.Get(factor); !ok && value != "" {
-			s = append(s, dyno.Level{Factor: factor, Value: value})
-		}
-	}
-	if first, _, _ := strings.Cut(r.Subject, " "); strings.HasPrefix(first, "go1") {
-		add("go", strings.TrimPrefix(first, "go"))
-	}
-	if n, ok := r.Values.Get("gomaxprocs"); ok {
-		add("GOMAXPROCS", strconv.FormatFloat(n, 'f', -1, 64))
-	}
-	return s
 }
 
 // addWindows adds the figures of predictions, and the load.

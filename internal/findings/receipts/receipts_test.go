@@ -175,7 +175,7 @@ func TestLog(t *testing.T) {
 	if short.ID != long.ID || short.Name != "" || !short.Started.IsZero() {
 		t.Errorf("%+v, %+v", short, long)
 	}
-	if m := short.Settings[0]; m.Levels.String() != "GOGC=100 GOMEMLIMIT=off" || m.Values["gc-cycles/min"].Value != 60 || !math.IsNaN(float64(m.Load.Rate)) {
+	if m := short.Settings[0]; m.Levels.String() != "GOGC=100 GOMEMLIMIT=off GOMAXPROCS=2" || m.Values["gc-cycles/min"].Value != 60 || !math.IsNaN(float64(m.Load.Rate)) {
 		t.Errorf("%+v", m)
 	}
 	if m := long.Settings[0]; m.Values["gc-cycles/req"].Value != 0.01 || m.Load.Rate != 100 {

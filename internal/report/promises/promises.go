@@ -203,6 +203,8 @@ func why(o *receipt.Outcome) string {
 		return "the load changed"
 	case receipt.MachineChanged:
 		return "another machine"
+	case receipt.MachineUnknown:
+		return "the machine is not known (--same-machine)"
 	case receipt.NoSuchMetric:
 		return "not measured"
 	case receipt.NoBaseline:

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,7 +182,11 @@ func (o *receiptFlags) after(cmd *cobra.Command, args []string) (*receipt.After,
 		if err != nil {
 			return nil, err
 		}
-		return receipts.Log(s), nil
+		var written time.Time
+		if info, err := os.Stat(o.gctrace); o.gctrace != "-" && err == nil && info.Mode().IsRegular() {
+			written = info.ModTime()
+		}
+		return receipts.Log(s, written), nil
 	}
 	dir, err := o.open(cmd, args[0])
 	if err != nil {

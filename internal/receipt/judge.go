@@ -69,6 +69,7 @@ type After struct {
 	Subject string
 	Assumed string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
 	Started time.Time // zero of a log
+	Ended   time.Time // of a log; zero if it is not known
 	Machine Machine
 	Open    bool // the load keeps its rate
 
@@ -142,7 +143,13 @@ func (r *Receipt) Against(a *After) Check {
 }
 
 // Before reports whether the receipt was made before what came, as far as that is known. Else it promised nothing.
-func (r *Receipt) Before(a *After) bool { return a.Started.IsZero() || r.Made.Before(a.Started) }
+func (r *Receipt) Before(a *After) bool {
+	when := a.Started
+	if when.IsZero() {
+		when = a.Ended // a log does not say when it began
+	}
+	return when.IsZero() || r.Made.Before(when)
+}
 
 type judge struct {
 	*Receipt

@@ -246,6 +246,9 @@ func TestBefore(t *testing.T) {
 	if a := came(r, "50", 1); !r.Before(a) || !r.Before(&After{}) {
 		t.Error("a receipt of before")
 	}
+	if !r.Before(&After{Ended: time.Unix(2e9, 0)}) || r.Before(&After{Ended: time.Unix(1e8, 0)}) {
+		t.Error("a log counts if it was written to after the promise")
+	}
 	if r.Made = time.Unix(3e9, 0); r.Before(came(r, "50", 1)) {
 		t.Error("a receipt of after")
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// Log is what a log of gctrace shows.
-func Log(s *predict.Source) *receipt.After {
+// Log is what a log of gctrace shows that was last written at a time, zero if that is not known.
+func Log(s *predict.Source, written time.Time) *receipt.After {
 	w := &s.Pooled[0]
 	var first []string // what a log that grows keeps
 	for _, c := range w.Cycles[:min(len(w.Cycles), 3)] {
@@ -32,7 +32,7 @@ func Log(s *predict.Source) *receipt.After {
 	}
 	m := receipt.Measured{Levels: receipt.With(receipt.Levels(w.Setting), receipt.Program("", w.Procs)), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
 	addWindows(&m, s.Per, []*predict.Window{w})
-	return &receipt.After{ID: sum(first...), Path: s.Name, Settings: []receipt.Measured{m}}
+	return &receipt.After{ID: sum(first...), Path: s.Name, Ended: written, Settings: []receipt.Measured{m}}
 }
 
 // Run is what a run directory shows; o says what was in force where dyno did not set it.

@@ -73,6 +73,9 @@ func (c *Checked) Text(o layout.Options) string {
 	if c.After.Assumed != "" {
 		a.Notes = append(a.Notes, fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", c.After.Assumed))
 	}
+	if c.After.Started.IsZero() && c.After.Ended.IsZero() {
+		a.Notes = append(a.Notes, "dyno does not know when it was written, and takes it to be of after the promises.")
+	}
 	for i := range c.Held {
 		h := &c.Held[i]
 		a.Parts = append(a.Parts, screen.Part{Section: h.section(), Rank: i, Name: h.Path})

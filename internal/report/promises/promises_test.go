@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		"cannot be told: only one of both was measured\n",
 		"above 500", "held, doubtful\n",
 		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
-		"assumes that it ran with GOGC=200",
+		"assumes that it ran with GOGC=200", "dyno does not know when it was written",
 		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 3 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
 	} {
 		if !strings.Contains(text, want) {

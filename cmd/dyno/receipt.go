@@ -133,6 +133,9 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if after.Goals > 0 && after.Assumed != "" && o.gogcWas == "" {
+		return flags.Mistakef("the goals of the collections of %s look like GOGC=%d, not %d (consider: --gogc-was %[2]d)", after.Path, after.Goals, after.NotGoals)
+	}
 	after.SameMachine = o.sameMachine
 	c := &promises.Checked{After: after, Root: o.root}
 	if c.Held, err = o.held(cmd, after); err != nil {
@@ -154,6 +157,9 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 		found, err = append(found, c.Held[0].Kept), nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := receipts.Withdraw(found, after, head.Dyno, head.Made); err != nil {
 		return err
 	}
 	c.Rates = promises.RatesOf(found)
@@ -186,7 +192,7 @@ func (o *receiptFlags) after(cmd *cobra.Command, args []string) (*receipt.After,
 		if info, err := os.Stat(o.gctrace); o.gctrace != "-" && err == nil && info.Mode().IsRegular() {
 			written = info.ModTime()
 		}
-		return receipts.Log(s, written), nil
+		return receipts.Log(s, read, written), nil
 	}
 	dir, err := o.open(cmd, args[0])
 	if err != nil {

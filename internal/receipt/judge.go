@@ -63,15 +63,17 @@ type Measured struct {
 
 // An After is a run, or a log, that promises are held against.
 type After struct {
-	ID      string // the same of a log that has grown, and of a run that was copied
-	Path    string
-	Name    string // "" of a log
-	Subject string
-	Assumed string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
-	Started time.Time // zero of a log
-	Ended   time.Time // of a log; zero if it is not known
-	Machine Machine
-	Open    bool // the load keeps its rate
+	ID       string // the same of a log that has grown, and of a run that was copied
+	Path     string
+	Name     string // "" of a log
+	Subject  string
+	Goals    int // GOGC that the goals of its collections look like, if that is not NotGoals; else 0
+	NotGoals int
+	Assumed  string    // setting of the collector that is assumed, as dyno did not launch the service; "" if it is known
+	Started  time.Time // zero of a log
+	Ended    time.Time // of a log; zero if it is not known
+	Machine  Machine
+	Open     bool // the load keeps its rate
 
 	SameMachine bool // it is said that the machine is that of the promise
 	Settings    []Measured

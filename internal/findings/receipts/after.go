@@ -23,8 +23,8 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// Log is what a log of gctrace shows that was last written at a time, zero if that is not known.
-func Log(s *predict.Source, written time.Time) *receipt.After {
+// Log is what a log of gctrace shows that was last written at a time, zero if that is not known; o says what was in force.
+func Log(s *predict.Source, o predict.Options, written time.Time) *receipt.After {
 	w := &s.Pooled[0]
 	var first []string // what a log that grows keeps
 	for _, c := range w.Cycles[:min(len(w.Cycles), 3)] {
@@ -32,7 +32,36 @@ func Log(s *predict.Source, written time.Time) *receipt.After {
 	}
 	m := receipt.Measured{Levels: receipt.With(receipt.Levels(w.Setting), receipt.Program("", w.Procs)), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
 	addWindows(&m, s.Per, []*predict.Window{w})
-	return &receipt.After{ID: sum(first...), Path: s.Name, Ended: written, Settings: []receipt.Measured{m}}
+	a := &receipt.After{ID: sum(first...), Path: s.Name, Ended: written, Settings: []receipt.Measured{m}}
+	if o.GOGC == nil && o.Limit == nil {
+		a.Assumed = predict.Name(w.Setting)
+	}
+	goals(a, s)
+	return a
+}
+
+// goals keeps what the goals of collections say against the setting.
+func goals(a *receipt.After, s *predict.Source) {
+	for _, n := range s.Notes {
+		if n.Kind == predict.Implied {
+			a.Goals, a.NotGoals = n.N, n.Of
+		}
+	}
+}
+
+// Withdraw takes back earlier checks by what came: those of receipts that promise nothing for its settings, as it is known now. No
+// outcomes count instead.
+func Withdraw(kept []*Kept, a *receipt.After, version string, made time.Time) (err error) {
+	for _, k := range kept {
+		c := k.Against(a)
+		i := slices.IndexFunc(k.Checks, func(old receipt.Check) bool { return old.AfterID == a.ID && len(old.Outcomes) > 0 })
+		if i < 0 || len(c.Outcomes) > 0 {
+			continue
+		}
+		c.Dyno, c.Made = version, made
+		err = errors.Join(err, k.Add(c))
+	}
+	return err
 }
 
 // Run is what a run directory shows; o says what was in force where dyno did not set it.
@@ -108,6 +137,7 @@ func (r *runReader) read() error {
 		case err != nil:
 			continue
 		}
+		goals(&r.After, s)
 		r.per = s.Per
 		for i := range s.Trials {
 			r.windows[s.Trials[i].Trials[0]] = &s.Trials[i]

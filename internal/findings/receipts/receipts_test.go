@@ -169,11 +169,23 @@ func TestLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return receipts.Log(s, time.Unix(1e9, 0))
+		return receipts.Log(s, predict.Options{}, time.Unix(1e9, 0))
 	}
 	short, long := read(21, 0), read(41, 4000)
 	if short.ID != long.ID || short.Name != "" || !short.Started.IsZero() || short.Ended.Unix() != 1e9 {
 		t.Errorf("%+v, %+v", short, long)
+	}
+	if short.Assumed != "GOGC=100" || short.Goals != 0 {
+		t.Errorf("%+v", short)
+	}
+	half := strings.ReplaceAll(logOf(21), "95 MB goal", "67 MB goal")
+	gogc := 100.0
+	s, err := predict.ReadLog(strings.NewReader(half), predict.Log{Name: "gc.log", Told: gcmodel.Setting{GOGC: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := receipts.Log(s, predict.Options{GOGC: &gogc}, time.Time{}); a.Assumed != "" || a.Goals != 52 || a.NotGoals != 100 {
+		t.Errorf("%+v", a)
 	}
 	if m := short.Settings[0]; m.Levels.String() != "GOGC=100 GOMEMLIMIT=off GOMAXPROCS=2" || m.Values["gc-cycles/min"].Value != 60 || !math.IsNaN(float64(m.Load.Rate)) {
 		t.Errorf("%+v", m)
@@ -232,8 +244,21 @@ func TestKeepAndFind(t *testing.T) {
 	if doubted, _ := receipt.Rates(again.Checks, true); doubted.Held != 5 {
 		t.Errorf("%+v", doubted)
 	}
-	if other, err := receipts.Read(found[0].Path); err != nil || len(other.Checks) != 0 {
-		t.Errorf("the other receipt has %d checks, %v", len(other.Checks), err)
+	other := *after // the same, once it is known that it ran with something else
+	other.Settings = []receipt.Measured{{Levels: answer.SettingNamed("GOGC=75 GOMEMLIMIT=off").Levels}}
+	for range 2 {
+		if err := receipts.Withdraw(found, &other, "v1", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err = receipts.Read(found[1].Path); err != nil {
+		t.Fatal(err)
+	}
+	if doubted, _ := receipt.Rates(again.Checks, true); doubted.Told() != 0 {
+		t.Errorf("what was withdrawn counts: %+v", doubted)
+	}
+	if second, err := receipts.Read(found[0].Path); err != nil || len(second.Checks) != 0 {
+		t.Errorf("the other receipt has %d checks, %v", len(second.Checks), err)
 	}
 	if _, _, err := receipts.Find(filepath.Join(root, "nowhere")); err == nil {
 		t.Error("below nowhere")

@@ -73,6 +73,9 @@ func (c *Checked) Text(o layout.Options) string {
 	if c.After.Assumed != "" {
 		a.Notes = append(a.Notes, fmt.Sprintf("dyno did not launch the service and assumes that it ran with %s (consider: --gogc-was and --limit-was).", c.After.Assumed))
 	}
+	if c.After.Goals > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d (consider: --gogc-was %[1]d).", c.After.Goals, c.After.NotGoals))
+	}
 	if c.After.Started.IsZero() && c.After.Ended.IsZero() {
 		a.Notes = append(a.Notes, "dyno does not know when it was written, and takes it to be of after the promises.")
 	}

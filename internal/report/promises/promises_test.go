@@ -38,7 +38,7 @@ func checked() *Checked {
 	check := receipt.Check{Receipt: "1", From: "tune", AfterID: "a", Outcomes: outcomes}
 	k.Checks = []receipt.Check{check}
 	return &Checked{
-		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200"}, Root: "dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
+		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200", Goals: 300, NotGoals: 200}, Root: "dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
 		Held: []Held{{Kept: k, Check: check}},
 	}
 }
@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		"cannot be told: only one of both was measured\n",
 		"above 500", "held, doubtful\n",
 		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
-		"assumes that it ran with GOGC=200", "dyno does not know when it was written",
+		"assumes that it ran with GOGC=200", "dyno does not know when it was written", "look like GOGC=300, not 200",
 		"Of all promises below dyno-runs, 1 of 2, 50% [9.5, 91] held; 90% was promised; 3 could not be told.\n  Of those with a doubt, 1 of 1, 100% [21, 100].\n",
 	} {
 		if !strings.Contains(text, want) {

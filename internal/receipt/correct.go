@@ -58,7 +58,6 @@ func (k *corrector) correct(m *Model, o *Outcome, p *Promise, c Change) bool {
 		return false
 	}
 	o.Judged = i.wider(correction * math.Hypot(math.Hypot(math.Log(speed), math.Log(request)), math.Log(live)))
-	o.Corrected = true
 	return true
 }
 

@@ -102,7 +102,7 @@ type Outcome struct {
 	Word      Word            `json:"outcome"`
 	Reason    Reason          `json:"reason,omitempty"`
 	Change    *Change         `json:"load,omitempty"`      // nil if the load was the same
-	Corrected bool            `json:"corrected,omitempty"` // Judged is what the model makes of the promise under the load that came
+	Corrected bool            `json:"corrected,omitempty"` // Judged is what the model makes of the promise under another load
 	Doubted   bool            `json:"doubted,omitempty"`   // the promise had a doubt
 }
 
@@ -253,11 +253,19 @@ func (j *judge) fits(o *Outcome, p *Promise, m *Measured) Reason {
 	if why := j.machine(); why != "" && timed(p.Metric) {
 		return why
 	}
-	if change := j.Load.to(m.Load, p.Metric); change.moved() && p.Metric != CapacityMetric {
-		o.Change = &change
-		if p.Against != nil || j.Model == nil || !j.model.correct(j.Model, o, p, change) {
-			return LoadChanged
-		}
+	change := j.Load.to(m.Load, p.Metric)
+	moved := change.moved() && p.Metric != CapacityMetric
+	corrected := p.Against == nil && j.Model != nil && j.model.correct(j.Model, o, p, change)
+	if moved {
+		o.Change, o.Corrected = &change, corrected
+	}
+	switch {
+	case moved && !corrected:
+		return LoadChanged
+	case !corrected:
+		j.model.cycles = 1
+	case !moved: // intervals are narrower than what counts as the same load, which may differ in truth or only as it was measured
+		o.Judged = o.Judged.or(p.Interval)
 	}
 	return j.counted(o, p, m)
 }
@@ -275,9 +283,7 @@ func (j *judge) counted(o *Outcome, p *Promise, m *Measured) Reason {
 	if !ok { // its requests are not known
 		return ""
 	}
-	if o.Corrected {
-		each *= j.model.cycles
-	}
+	each *= j.model.cycles
 	expected, before := max(each*m.Requests, 1), max(each*j.Model.requests(), 1)
 	if max(expected, came.Value*m.Requests) < fewestGCs {
 		return FewCollections
@@ -347,6 +353,9 @@ func (i Interval) open() bool {
 
 // has reports whether an interval contains a value. An absent bound excludes nothing.
 func (i Interval) has(x float64) bool { return !(x < float64(i.Lo)) && !(x > float64(i.Hi)) }
+
+// or is the interval with the value of p, and with all that is in either.
+func (i Interval) or(p Interval) Interval { return Interval{p.Value, min(i.Lo, p.Lo), max(i.Hi, p.Hi)} }
 
 // wider adds an error, as a standard deviation of the logarithm, to an interval of 90 %.
 func (i Interval) wider(sd float64) Interval { return i.add(1.645*sd, 1.645*sd) }

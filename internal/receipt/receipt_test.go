@@ -240,6 +240,31 @@ func TestRatio(t *testing.T) {
 	}
 }
 
+// Where the model knows the metric, a load that differs by less than what makes it another one is no reason for a miss.
+func TestCorrectedByLittle(t *testing.T) {
+	r := promised(t, "200")
+	a := came(r, "200", 1)
+	m := &a.Settings[0]
+	m.Load.Live *= 1.09
+	m.Values["heap-peak-B"] = Value{Value: 1.09 * m.Values["heap-peak-B"].Value}
+	for i := range r.Promises {
+		p := &r.Promises[i]
+		p.Lo, p.Hi = 0.97*p.Value, 1.03*p.Value
+	}
+	o := outcomeOf(t, r.Against(a), "heap-peak-B")
+	if by := o.Judged.Hi / o.Promised.Hi; o.Word != Held || o.Corrected || o.Change != nil || by < 1.07 || by > 1.1 {
+		t.Errorf("a heap that grew by 9 %% as the live heap: %+v", o)
+	}
+	m.Values["heap-peak-B"] = Value{Value: m.Values["heap-peak-B"].Value / 1.09}
+	if o := outcomeOf(t, r.Against(a), "heap-peak-B"); o.Word != Held || o.Judged.Lo != o.Promised.Lo {
+		t.Errorf("a heap that did not grow, as if that was noise: %+v", o)
+	}
+	m.Values["heap-peak-B"] = Value{Value: m.Values["heap-peak-B"].Value * 1.2}
+	if o := outcomeOf(t, r.Against(a), "heap-peak-B"); o.Word != Missed {
+		t.Errorf("a heap that grew by 20 %%: %+v", o)
+	}
+}
+
 // A receipt that was made after what came has promised nothing.
 func TestBefore(t *testing.T) {
 	r := promised(t, "50")

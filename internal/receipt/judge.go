@@ -189,6 +189,9 @@ func (j *judge) outcome(p *Promise, at int) Outcome {
 	if o.Reason = j.fits(&o, p, m); o.Reason != "" {
 		return o
 	}
+	if p.Launches >= fewestTrials && seen.Trials > 1 {
+		o.Judged = p.of(seen.Trials)
+	}
 	if p.Metric == CapacityMetric && (math.IsNaN(seen.Lo) || math.IsNaN(seen.Hi)) {
 		if o.Word = Held; !p.confirmed(seen) {
 			o.Word, o.Reason = Untold, OpenSearch

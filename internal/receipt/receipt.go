@@ -119,6 +119,9 @@ type Promise struct {
 	Against *answer.Setting `json:"against,omitempty"` // the figure is the ratio to this setting's; nil: it is the metric itself
 	Interval
 	Level float64 `json:"level"` // share of cases in which the interval holds
+	// The interval is of one more launch, from so many, whose logarithms have this standard deviation; 0 of other intervals.
+	Launches int     `json:"launches,omitempty"`
+	Spread   float64 `json:"spread,omitempty"`
 	// Truth: the interval is of what is true, so that the noise of a later measurement is to be added. Else it is of what a later
 	// run measures.
 	Truth      bool     `json:"truth,omitempty"`

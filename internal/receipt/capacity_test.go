@@ -45,3 +45,45 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 }
+
+// A service that died at a rate did not carry it, whatever else was measured. A launch that failed otherwise tells nothing.
+func TestCapacityOfFailed(t *testing.T) {
+	r := &Receipt{Load: Unknown(), Promises: []Promise{{Metric: CapacityMetric, Interval: Interval{500, 480, 520}, Objectives: []string{"p99 < 30ms"}}}}
+	for _, c := range []struct {
+		rate         Number
+		died, failed int
+		want         Word
+		reason       Reason
+	}{{400, 1, 0, Missed, ""}, {550, 1, 0, Held, ""}, {400, 0, 1, Untold, NoSuchMetric}} {
+		m := Measured{Load: Unknown(), Died: c.died, Failed: c.failed}
+		m.Load.Rate = c.rate
+		a := &After{SameMachine: true, Open: true, Settings: []Measured{m}}
+		if o := r.Against(a).Outcomes[0]; o.Word != c.want || o.Reason != c.reason {
+			t.Errorf("at %v: %+v, want %s %q", c.rate, o, c.want, c.reason)
+		}
+	}
+}
+
+// A launch that died elsewhere, or at a higher rate, breaks no promise.
+func TestDiedElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a *After)
+		want   Word
+		reason Reason
+	}{
+		"here":            {func(*After) {}, Missed, LaunchFailed},
+		"another machine": {func(a *After) { a.Machine.CPUs = 1 }, Untold, MachineChanged},
+		"a higher rate":   {func(a *After) { a.Settings[0].Load.Rate *= 2 }, Untold, LoadChanged},
+		"a lower rate":    {func(a *After) { a.Settings[0].Load.Rate /= 2 }, Missed, LaunchFailed},
+	} {
+		r := promised(t, "50")
+		a := came(r, "50", 1)
+		a.Open, a.Settings[0].Died = true, 1
+		c.change(a)
+		for _, o := range r.Against(a).Outcomes {
+			if o.Word != c.want || o.Reason != c.reason {
+				t.Errorf("%s: %+v, want %s %q", name, o, c.want, c.reason)
+			}
+		}
+	}
+}

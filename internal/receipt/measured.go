@@ -78,7 +78,7 @@ func launch(trials []float64) (p Promise, ok bool) {
 // of the promise's own value is that of a mean. How far its median lies beside that goes with the spread, and needs no wide tails.
 func (p *Promise) of(launches int) Interval {
 	sd := p.Spread * math.Sqrt(1/float64(p.Launches)+medianVariance(launches))
-	by := Number(math.Exp(distuv.StudentsT{Sigma: 1, Nu: float64(p.Launches - 1)}.Quantile(0.5+p.Level/2) * sd))
+	by := Number(math.Exp(distuv.StudentsT{Sigma: 1, Nu: float64(p.Launches - 1)}.Quantile(0.5+launchLevel/2) * sd))
 	return Interval{p.Value, p.Value / by, p.Value * by}
 }
 

@@ -227,7 +227,7 @@ func (r *runReader) addFailed(m *receipt.Measured, s dyno.Setting, l *dyno.Load)
 // refused reports whether more requests failed than the load allows.
 func refused(r *dyno.Result, l *dyno.Load) bool {
 	failures, _ := r.Values.Get("failures")
-	return failures > 0 && failures > float64(*l.Resolved().MaxFailures)*float64(r.Sent.Requests)
+	return r.Sent.Requests > 0 && failures > float64(*l.Resolved().MaxFailures)*float64(r.Sent.Requests)
 }
 
 // addWindows adds the figures of predictions, and the load.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,7 @@ them, and the share of promises that held, by command and figure.
 type receiptFlags struct {
 	root, file, name string
 	gate, full       bool
+	sameMachine      bool
 	sourceFlags
 	format
 }
@@ -118,6 +120,7 @@ beside each. What is checked twice counts once.
 	fs.StringVar(&o.root, "root", runsRoot, "look for receipts below this `dir`ectory")
 	fs.StringVar(&o.name, "name", "", "`name` of the service in receipts, if it is not that of the run")
 	o.sourceFlags.flags(fs, "hold receipts against")
+	fs.BoolVar(&o.sameMachine, "same-machine", false, "it ran on the machine that the promises are of, or on one as fast")
 	fs.BoolVar(&o.gate, "gate", false, "exit with status 99 if a promise without a doubt did not hold, 98 if none could be told")
 	o.format.flags(fs, "format of the result: text or json", "text", "json")
 	fs.BoolVarP(&o.full, "full", "v", false, "print all instead of one screen")
@@ -132,6 +135,10 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if after.Goals > 0 && after.Assumed != "" && o.gogcWas == "" {
+		return flags.Mistakef("the goals of the collections of %s look like GOGC=%d, not %d (consider: --gogc-was %[2]d)", after.Path, after.Goals, after.NotGoals)
+	}
+	after.SameMachine = o.sameMachine
 	found, unread, err := findReceipts(cmd, o.root)
 	if err != nil {
 		return err
@@ -154,6 +161,7 @@ func (o *receiptFlags) run(cmd *cobra.Command, args []string) error {
 			unkept = errors.Join(unkept, h.Add(h.Check))
 		}
 	}
+	unkept = errors.Join(unkept, receipts.Withdraw(found, after, head.Dyno, head.Made))
 	c.Rates = promises.RatesOf(found)
 	w := cmd.OutOrStdout()
 	if o.form() == "json" {
@@ -186,7 +194,11 @@ func (o *receiptFlags) after(cmd *cobra.Command, args []string) (*receipt.After,
 		if err != nil {
 			return nil, err
 		}
-		return receipts.Log(s), nil
+		var written time.Time
+		if info, err := os.Stat(o.gctrace); o.gctrace != "-" && err == nil && info.Mode().IsRegular() {
+			written = info.ModTime()
+		}
+		return receipts.Log(s, read, written), nil
 	}
 	dir, err := o.open(cmd, args[0])
 	if err != nil {

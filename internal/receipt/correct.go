@@ -24,8 +24,8 @@ func (k *corrector) correct(m *Model, o *Outcome, p *Promise, c Change) bool {
 	if figure == nil {
 		return false
 	}
-	speed := known(c.Alloc, c.Rate, 1)
-	request := speed / known(c.Rate, c.Alloc, 1) // what is allocated for one
+	speed := known(c.Alloc, c.Rate, c.Each, 1)                        // of a closed load as at the same rate
+	request := known(c.Each, Number(speed/known(c.Rate, c.Alloc, 1))) // what is allocated for one
 	live := known(c.Live, 1)
 	for _, x := range []float64{speed, request, live} {
 		if !(x <= farthest && x >= 1/farthest) {
@@ -58,7 +58,6 @@ func (k *corrector) correct(m *Model, o *Outcome, p *Promise, c Change) bool {
 		return false
 	}
 	o.Judged = i.wider(correction * math.Hypot(math.Hypot(math.Log(speed), math.Log(request)), math.Log(live)))
-	o.Corrected = true
 	return true
 }
 

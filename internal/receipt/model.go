@@ -1,8 +1,11 @@
 package receipt
 
 import (
+	"strconv"
+
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/findings/predict"
 )
 
@@ -13,6 +16,42 @@ func Levels(s gcmodel.Setting) dyno.Setting {
 		limit = "off"
 	}
 	return dyno.Setting{{Factor: "GOGC", Value: predict.GOGC(s)}, {Factor: "GOMEMLIMIT", Value: limit}}
+}
+
+// LevelsOf are the levels of a plan's setting, with what its process is told of collections.
+func LevelsOf(plan *dyno.Experiment, s dyno.Setting) dyno.Setting {
+	t, err := plan.Written(s)
+	if err != nil {
+		return s
+	}
+	collector, _ := predict.SettingOf(t.Subject.Env) // a limit that is malformed was refused when it was measured
+	return With(Levels(collector), s)
+}
+
+// Program are levels that no plan may say, but that a window shows.
+func Program(goVersion string, procs float64) (s dyno.Setting) {
+	if goVersion != "" {
+		s = append(s, dyno.Level{Factor: "go", Value: goVersion})
+	}
+	if procs > 0 {
+		s = append(s, dyno.Level{Factor: "GOMAXPROCS", Value: strconv.FormatFloat(procs, 'f', -1, 64)})
+	}
+	return s
+}
+
+// With adds the levels of a setting whose factors are not there yet.
+func With(levels, more dyno.Setting) dyno.Setting {
+	for _, l := range more {
+		if _, ok := levels.Get(l.Factor); !ok {
+			levels = append(levels, l)
+		}
+	}
+	return levels
+}
+
+// Promised is a setting of a plan as promises have it.
+func Promised(plan *dyno.Experiment, s dyno.Setting) answer.Setting {
+	return answer.Setting{Name: s.String(), Levels: LevelsOf(plan, s)}
 }
 
 // told is what the levels tell the collector.

@@ -6,6 +6,8 @@
 package receipt
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"strings"
@@ -60,17 +62,47 @@ type Machine struct {
 
 // A Load is what decides figures beside the setting. NaN stands for what is not known.
 type Load struct {
-	Text   string `json:"text,omitempty"`
-	Rate   Number `json:"req/s"`
-	Alloc  Number `json:"alloc-B/s"`   // bytes that are allocated per second
-	Live   Number `json:"live-B"`      // heap that is live, without what is allocated while it is marked
-	Marked Number `json:"heap-live-B"` // heap that a collection finds live, that included
+	Text    string `json:"text,omitempty"`
+	Sends   string `json:"sends,omitempty"`   // a hash of what is planned to be sent; "" if it is not known
+	Clients int    `json:"clients,omitempty"` // of a closed load, whose rate is an outcome; 0 of one that is open or not known
+	Rate    Number `json:"req/s"`
+	Alloc   Number `json:"alloc-B/s"`   // bytes that are allocated per second
+	Live    Number `json:"live-B"`      // heap that is live, without what is allocated while it is marked
+	Marked  Number `json:"heap-live-B"` // heap that a collection finds live, that included
 }
 
 // Unknown is a load of which nothing is known.
-func Unknown(text string) Load {
+func Unknown() Load {
 	nan := Number(math.NaN())
-	return Load{Text: text, Rate: nan, Alloc: nan, Live: nan, Marked: nan}
+	return Load{Rate: nan, Alloc: nan, Live: nan, Marked: nan}
+}
+
+// Under is a planned load, before anything was measured. Of another generator the command says how many clients there are.
+func Under(l *dyno.Load) Load {
+	u, resolved := Unknown(), l.Resolved()
+	u.Text, u.Sends = l.String(), sends(&resolved)
+	switch {
+	case l.None || l.Open():
+	case l.Command != "":
+		u.Clients = 1
+	default:
+		u.Clients = resolved.Concurrency
+	}
+	return u
+}
+
+// sends is a hash of what a load sends, without how much of it and how fast.
+func sends(l *dyno.Load) string {
+	if l.None {
+		return ""
+	}
+	what := dyno.Load{Data: l.Data, Targets: l.Targets, Replay: l.Replay, Client: l.Client, Program: l.Program, Args: l.Args, GRPC: l.GRPC, Command: l.Command}
+	text, err := json.Marshal(what)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
 }
 
 // An Interval is a figure in its metric's base unit, or a ratio. A bound that is NaN is none.
@@ -87,11 +119,33 @@ type Promise struct {
 	Against *answer.Setting `json:"against,omitempty"` // the figure is the ratio to this setting's; nil: it is the metric itself
 	Interval
 	Level float64 `json:"level"` // share of cases in which the interval holds
+	// The interval is of one more launch, from so many, whose logarithms have this standard deviation; 0 of other intervals.
+	Launches int     `json:"launches,omitempty"`
+	Spread   float64 `json:"spread,omitempty"`
 	// Truth: the interval is of what is true, so that the noise of a later measurement is to be added. Else it is of what a later
 	// run measures.
 	Truth      bool     `json:"truth,omitempty"`
 	Doubts     []string `json:"doubts,omitempty"`     // because of which the error may exceed the interval
 	Objectives []string `json:"objectives,omitempty"` // of CapacityMetric: what holds up to this rate
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A bound that is absent is NaN, as one that is null.
+func (p *Promise) UnmarshalJSON(data []byte) error {
+	type plain Promise
+	nan := Number(math.NaN())
+	x := plain{Interval: Interval{nan, nan, nan}}
+	err := json.Unmarshal(data, &x)
+	*p = Promise(x)
+	return err
+}
+
+// UnmarshalJSON implements json.Unmarshaler. A figure that is absent is NaN, as one that is null.
+func (l *Load) UnmarshalJSON(data []byte) error {
+	type plain Load
+	x := plain(Unknown())
+	err := json.Unmarshal(data, &x)
+	*l = Load(x)
+	return err
 }
 
 // CapacityMetric is the rate up to which objectives hold.

@@ -31,6 +31,7 @@ type Source struct {
 	Notes   []Note
 	Plan    *dyno.Experiment // of the run, without credentials; nil of a log
 	Elapsed float64          // seconds of all windows
+	Go      string           // version that the program was built with; "" if it is not known
 }
 
 // Per is the unit that figures are divided by.
@@ -108,6 +109,7 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	if len(rd.trials) == 0 {
 		return nil, fmt.Errorf("%s has no finished trial to predict from (consider: dyno report %[1]s)", dir.Path)
 	}
+	s.Go = GoOf(rd.trials[0])
 	if err := rd.inForce(); err != nil {
 		return nil, err
 	}
@@ -125,6 +127,14 @@ func Read(dir *store.Dir, o Options) (*Source, error) {
 	s.goals()
 	s.Tail = rd.tail()
 	return s, nil
+}
+
+// GoOf is the version of Go that a trial's program was built with, such as 1.26.8; "" if it is not known.
+func GoOf(r *dyno.Result) string {
+	if first, _, _ := strings.Cut(r.Subject, " "); strings.HasPrefix(first, "go1") {
+		return strings.TrimPrefix(first, "go")
+	}
+	return ""
 }
 
 // A reader reads one run.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,16 +23,45 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// Log is what a log of gctrace shows.
-func Log(s *predict.Source) *receipt.After {
+// Log is what a log of gctrace shows that was last written at a time, zero if that is not known; o says what was in force.
+func Log(s *predict.Source, o predict.Options, written time.Time) *receipt.After {
 	w := &s.Pooled[0]
 	var first []string // what a log that grows keeps
 	for _, c := range w.Cycles[:min(len(w.Cycles), 3)] {
 		first = append(first, fmt.Sprint(c))
 	}
-	m := receipt.Measured{Levels: receipt.Levels(w.Setting), Load: receipt.Unknown(""), Values: map[string]receipt.Value{}}
+	m := receipt.Measured{Levels: receipt.With(receipt.Levels(w.Setting), receipt.Program("", w.Procs)), Load: receipt.Unknown(), Values: map[string]receipt.Value{}}
 	addWindows(&m, s.Per, []*predict.Window{w})
-	return &receipt.After{ID: sum(first...), Path: s.Name, Settings: []receipt.Measured{m}}
+	a := &receipt.After{ID: sum(first...), Path: s.Name, Ended: written, Settings: []receipt.Measured{m}}
+	if o.GOGC == nil && o.Limit == nil {
+		a.Assumed = predict.Name(w.Setting)
+	}
+	goals(a, s)
+	return a
+}
+
+// goals keeps what the goals of collections say against the setting.
+func goals(a *receipt.After, s *predict.Source) {
+	for _, n := range s.Notes {
+		if n.Kind == predict.Implied {
+			a.Goals, a.NotGoals = n.N, n.Of
+		}
+	}
+}
+
+// Withdraw takes back earlier checks by what came: those of receipts that promise nothing for its settings, as it is known now. No
+// outcomes count instead.
+func Withdraw(kept []*Kept, a *receipt.After, version string, made time.Time) (err error) {
+	for _, k := range kept {
+		c := k.Against(a)
+		i := slices.IndexFunc(k.Checks, func(old receipt.Check) bool { return old.AfterID == a.ID && len(old.Outcomes) > 0 })
+		if i < 0 || len(c.Outcomes) > 0 {
+			continue
+		}
+		c.Dyno, c.Made = version, made
+		err = errors.Join(err, k.Add(c))
+	}
+	return err
 }
 
 // Run is what a run directory shows; o says what was in force where dyno did not set it.
@@ -42,7 +70,7 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 	if plan.Bench != nil {
 		return nil, fmt.Errorf("%s is a run of benchmarks, but receipts are of services", dir.Path)
 	}
-	r := runReader{dir: dir, of: map[string][]*dyno.Result{}, windows: map[int]*predict.Window{}, per: predict.Request, options: o}
+	r := runReader{dir: dir, of: map[string][]*dyno.Result{}, failed: map[string][]*dyno.Result{}, windows: map[int]*predict.Window{}, per: predict.Request, options: o}
 	load := plan.Trial(plan.Levels()[0]).Load
 	r.After = receipt.After{
 		ID: sum(plan.Name, dir.Run.Started.UTC().Format(time.RFC3339Nano)), Path: dir.Path, Name: plan.Name, Subject: plan.Subject.String(),
@@ -55,8 +83,12 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 		return nil, err
 	}
 	for _, res := range dir.Brief() {
-		if name := res.Trial.Setting.String(); res.Err == "" && res.Trial.For == "" {
+		switch name := res.Trial.Setting.String(); {
+		case res.Trial.For != "":
+		case res.Err == "":
 			r.of[name] = append(r.of[name], res)
+		case !res.Void && plan.Slice == 0: // that a slice failed says nothing of its setting
+			r.failed[name] = append(r.failed[name], res)
 		}
 	}
 	t := r.table(plan.Levels())
@@ -65,7 +97,7 @@ func Run(dir *store.Dir, o predict.Options) (*receipt.After, error) {
 	}
 	first, known := len(r.Settings), []dyno.Setting(nil) // of r.Settings
 	for i, s := range plan.Levels() {
-		if len(r.of[s.String()]) > 0 {
+		if len(r.of[s.String()])+len(r.failed[s.String()]) > 0 {
 			r.Settings = append(r.Settings, r.measured(s, t.Settings[i].Values))
 			known = append(known, s)
 		}
@@ -87,6 +119,7 @@ type runReader struct {
 	receipt.After
 	dir     *store.Dir
 	of      map[string][]*dyno.Result // that count, by setting
+	failed  map[string][]*dyno.Result // likewise
 	windows map[int]*predict.Window   // by number of the trial
 	per     predict.Per
 	options predict.Options
@@ -104,6 +137,7 @@ func (r *runReader) read() error {
 		case err != nil:
 			continue
 		}
+		goals(&r.After, s)
 		r.per = s.Per
 		for i := range s.Trials {
 			r.windows[s.Trials[i].Trials[0]] = &s.Trials[i]
@@ -129,6 +163,9 @@ func (r *runReader) told(t *dyno.Trial) gcmodel.Setting {
 	return s
 }
 
+// sends is of the plan, as that of a receipt is: a setting may have words of templates in their place.
+func (r *runReader) sends() string { return receipt.Under(&r.dir.Run.Plan.Load).Sends }
+
 // table compares settings, the baseline first.
 func (r *runReader) table(settings []dyno.Setting) *compare.Table {
 	var rs []*dyno.Result
@@ -142,7 +179,7 @@ func (r *runReader) table(settings []dyno.Setting) *compare.Table {
 func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) receipt.Measured {
 	rs := r.of[s.String()]
 	t := r.dir.Run.Plan.Trial(s)
-	m := receipt.Measured{Load: receipt.LoadOf(t.Load.String(), values), Values: map[string]receipt.Value{}}
+	m := receipt.Measured{Load: receipt.LoadOf(&t.Load, values), Values: map[string]receipt.Value{}}
 	for metric, v := range values {
 		if !v.Saturated {
 			m.Values[metric] = receipt.Value{Value: v.Center, Lo: v.Lo, Hi: v.Hi, Trials: len(v.Trials)}
@@ -154,31 +191,43 @@ func (r *runReader) measured(s dyno.Setting, values map[string]compare.Summary) 
 			ws, told = append(ws, w), w.Setting
 		}
 	}
-	m.Levels = receipt.Levels(told)
-	for _, l := range s {
-		if _, ok := m.Levels.Get(l.Factor); !ok {
-			m.Levels = append(m.Levels, l)
-		}
+	m.Levels = receipt.With(receipt.Levels(told), s)
+	if len(rs) > 0 {
+		procs, _ := rs[0].Values.Get("gomaxprocs")
+		m.Levels = receipt.With(m.Levels, receipt.Program(predict.GoOf(rs[0]), procs))
 	}
-	m.Levels = implied(m.Levels, rs[0])
+	m.Load.Sends = r.sends()
 	addWindows(&m, r.per, ws)
+	r.addFailed(&m, s, &t.Load)
 	return m
 }
 
-// implied adds levels that no plan says, but that a result shows.
-func implied(s dyno.Setting, r *dyno.Result) dyno.Setting {
-	add := func(factor, value string) {
-		if _, ok := s.Get(factor); !ok && value != "" {
-			s = append(s, dyno.Level{Factor: factor, Value: value})
+// addFailed counts the launches that failed. If none did not, the plan says the rate.
+func (r *runReader) addFailed(m *receipt.Measured, s dyno.Setting, l *dyno.Load) {
+	if len(r.of[s.String()]) == 0 && l.Open() {
+		m.Load.Rate = receipt.Number(l.Peak())
+	}
+	for _, res := range r.of[s.String()] {
+		if refused(res, l) {
+			m.Refused++
 		}
 	}
-	if first, _, _ := strings.Cut(r.Subject, " "); strings.HasPrefix(first, "go1") {
-		add("go", strings.TrimPrefix(first, "go"))
+	for _, res := range r.failed[s.String()] {
+		switch {
+		case res.Died:
+			m.Died++
+		case refused(res, l):
+			m.Refused++
+		default:
+			m.Failed++
+		}
 	}
-	if n, ok := r.Values.Get("gomaxprocs"); ok {
-		add("GOMAXPROCS", strconv.FormatFloat(n, 'f', -1, 64))
-	}
-	return s
+}
+
+// refused reports whether more requests failed than the load allows.
+func refused(r *dyno.Result, l *dyno.Load) bool {
+	failures, _ := r.Values.Get("failures")
+	return r.Sent.Requests > 0 && failures > float64(*l.Resolved().MaxFailures)*float64(r.Sent.Requests)
 }
 
 // addWindows adds the figures of predictions, and the load.
@@ -214,6 +263,9 @@ func addWindows(m *receipt.Measured, per predict.Per, ws []*predict.Window) {
 // capacities adds what a search found, if the directory is one's.
 func (r *runReader) capacities() error {
 	var found struct {
+		Objectives []struct {
+			Objective string `json:"objective"`
+		} `json:"objectives"`
 		Settings []struct {
 			answer.Setting
 			Capacity receipt.Number `json:"capacity/s"`
@@ -225,9 +277,15 @@ func (r *runReader) capacities() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	var objectives []string
+	for _, o := range found.Objectives {
+		objectives = append(objectives, o.Objective)
+	}
 	for _, s := range found.Settings {
 		v := receipt.Value{Value: float64(s.Capacity), Lo: float64(s.Lo), Hi: float64(s.Hi), Trials: 1}
-		r.Settings = append(r.Settings, receipt.Measured{Levels: s.Levels, Load: receipt.Unknown(""), Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
+		load := receipt.Unknown()
+		load.Sends = r.sends()
+		r.Settings = append(r.Settings, receipt.Measured{Levels: receipt.LevelsOf(r.dir.Run.Plan, s.Levels), Load: load, Objectives: objectives, Values: map[string]receipt.Value{receipt.CapacityMetric: v}})
 	}
 	return err
 }

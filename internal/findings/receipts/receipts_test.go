@@ -78,6 +78,9 @@ func TestRun(t *testing.T) {
 	if _, err := receipts.Keep(path, r); err != nil {
 		t.Fatal(err)
 	}
+	if sends := r.Load.Sends; sends == "" || sends != after.Settings[1].Load.Sends || r.Load.Clients != 4 {
+		t.Errorf("load %+v, and after %+v", r.Load, after.Settings[1].Load)
+	}
 	if r.Machine != after.Machine || !r.Before(after) {
 		t.Errorf("of %+v at %v, held against %+v at %v", r.Machine, r.Made, after.Machine, after.Started)
 	}
@@ -145,6 +148,12 @@ func TestSearched(t *testing.T) {
 	if v, ok := after.Settings[0].Values[receipt.CapacityMetric]; !ok || !after.Open || len(after.Settings) < 2 {
 		t.Errorf("%+v", v)
 	}
+	if got := after.Settings[0].Objectives; !slices.Equal(got, []string{"p99 < 50ms"}) {
+		t.Errorf("a capacity with %v", got)
+	}
+	if got := after.Settings[0].Levels.String(); got != "GOGC=100 GOMEMLIMIT=off" {
+		t.Errorf("it ran with %s", got)
+	}
 }
 
 func logOf(n int) string {
@@ -162,13 +171,25 @@ func TestLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return receipts.Log(s)
+		return receipts.Log(s, predict.Options{}, time.Unix(1e9, 0))
 	}
 	short, long := read(21, 0), read(41, 4000)
-	if short.ID != long.ID || short.Name != "" || !short.Started.IsZero() {
+	if short.ID != long.ID || short.Name != "" || !short.Started.IsZero() || short.Ended.Unix() != 1e9 {
 		t.Errorf("%+v, %+v", short, long)
 	}
-	if m := short.Settings[0]; m.Levels.String() != "GOGC=100 GOMEMLIMIT=off" || m.Values["gc-cycles/min"].Value != 60 || !math.IsNaN(float64(m.Load.Rate)) {
+	if short.Assumed != "GOGC=100" || short.Goals != 0 {
+		t.Errorf("%+v", short)
+	}
+	half := strings.ReplaceAll(logOf(21), "95 MB goal", "67 MB goal")
+	gogc := 100.0
+	s, err := predict.ReadLog(strings.NewReader(half), predict.Log{Name: "gc.log", Told: gcmodel.Setting{GOGC: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := receipts.Log(s, predict.Options{GOGC: &gogc}, time.Time{}); a.Assumed != "" || a.Goals != 52 || a.NotGoals != 100 {
+		t.Errorf("%+v", a)
+	}
+	if m := short.Settings[0]; m.Levels.String() != "GOGC=100 GOMEMLIMIT=off GOMAXPROCS=2" || m.Values["gc-cycles/min"].Value != 60 || !math.IsNaN(float64(m.Load.Rate)) {
 		t.Errorf("%+v", m)
 	}
 	if m := long.Settings[0]; m.Values["gc-cycles/req"].Value != 0.01 || m.Load.Rate != 100 {
@@ -280,8 +301,21 @@ func TestKeepAndFind(t *testing.T) {
 	if doubted, _ := receipt.Rates(again.Checks, true); doubted.Held != 5 {
 		t.Errorf("%+v", doubted)
 	}
-	if other, err := receipts.Read(found[0].Path); err != nil || len(other.Checks) != 0 {
-		t.Errorf("the other receipt has %d checks, %v", len(other.Checks), err)
+	other := *after // the same, once it is known that it ran with something else
+	other.Settings = []receipt.Measured{{Levels: answer.SettingNamed("GOGC=75 GOMEMLIMIT=off").Levels}}
+	for range 2 {
+		if err := receipts.Withdraw(found, &other, "v1", time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err = receipts.Read(found[1].Path); err != nil {
+		t.Fatal(err)
+	}
+	if doubted, _ := receipt.Rates(again.Checks, true); doubted.Told != 0 {
+		t.Errorf("what was withdrawn counts: %+v", doubted)
+	}
+	if second, err := receipts.Read(found[0].Path); err != nil || len(second.Checks) != 0 {
+		t.Errorf("the other receipt has %d checks, %v", len(second.Checks), err)
 	}
 	if _, _, err := receipts.Find(filepath.Join(root, "nowhere")); err == nil {
 		t.Error("below nowhere")

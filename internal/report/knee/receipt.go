@@ -17,7 +17,7 @@ func (r *Report) Receipt() *receipt.Receipt {
 	var settings []answer.Setting
 	var promises []receipt.Promise
 	for i, a := range r.answers() {
-		s := answer.SettingOf(r.Settings[i])
+		s := receipt.Promised(r.Plan, r.Settings[i])
 		settings = append(settings, s)
 		if a.Kind == capacity.Unknown {
 			continue
@@ -32,8 +32,10 @@ func (r *Report) Receipt() *receipt.Receipt {
 		return nil
 	}
 	h := answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}
+	load := receipt.Under(&r.Plan.Load)
+	load.Text = r.Arrival // the search chose the rates
 	return &receipt.Receipt{
 		Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, h, settings, nil),
-		From:     "capacity", Name: r.Name, Subject: r.Plan.Subject.String(), Run: ".", Load: receipt.Unknown(r.Arrival), Promises: promises,
+		From:     "capacity", Name: r.Name, Subject: r.Plan.Subject.String(), Run: ".", Load: load, Promises: promises,
 	}
 }

@@ -18,6 +18,9 @@ func TestReceipt(t *testing.T) {
 	if got == nil || got.From != "capacity" || got.Run != "." || len(got.Promises) != 2 {
 		t.Fatalf("%+v", got)
 	}
+	if levels := got.Promises[0].Levels.String(); levels != "GOGC=1 GOMEMLIMIT=off" {
+		t.Errorf("promised for %s", levels)
+	}
 	for i, want := range []float64{500, 800} {
 		p := got.Promises[i]
 		if p.Metric != receipt.CapacityMetric || math.Abs(float64(p.Value)/want-1) > 0.1 || !(p.Lo < p.Value && p.Value < p.Hi) || !p.Truth || len(p.Objectives) != 2 || p.Objectives[0] != "p99 < 30ms" {

@@ -16,19 +16,20 @@ const level = 0.9
 // Receipt has the promises of a forecast: its settings that were not measured. What comes without any collection is not promised, since it
 // depends on how long that lasts. It is nil if nothing is promised.
 func Receipt(f *predict.Forecast, h answer.Head) *receipt.Receipt {
-	settingOf := func(s gcmodel.Setting) answer.Setting {
-		return answer.Setting{
-			Name:   strings.TrimSpace(predict.Name(s) + " " + f.Group),
-			Levels: append(receipt.Levels(s), answer.SettingNamed(f.Group).Levels...),
-		}
-	}
 	w := f.Pooled[0]
 	for _, other := range f.Pooled {
 		if len(w.Cycles) == 0 {
 			w = other
 		}
 	}
-	r := &receipt.Receipt{From: "predict", Name: f.Name, Load: receipt.Unknown(""), Model: receipt.ModelOf(f.Pooled, f.Live)}
+	more := receipt.With(answer.SettingNamed(f.Group).Levels, receipt.Program(f.Go, w.Procs))
+	settingOf := func(s gcmodel.Setting) answer.Setting {
+		return answer.Setting{Name: strings.TrimSpace(predict.Name(s) + " " + f.Group), Levels: append(receipt.Levels(s), more...)}
+	}
+	r := &receipt.Receipt{From: "predict", Name: f.Name, Load: receipt.Unknown(), Model: receipt.ModelOf(f.Pooled, f.Live)}
+	if f.Plan != nil {
+		r.Load = receipt.Under(&f.Plan.Load)
+	}
 	if !f.Log {
 		r.Run, r.Subject, r.Load.Text = ".", f.About[0], f.About[1]
 	}

@@ -14,7 +14,7 @@ import (
 // Settings that were not measured are promised, with the model's intervals and doubts; not what never collects.
 func TestReceipt(t *testing.T) {
 	s := source(guide{}, 40, gcmodel.Setting{GOGC: 100})
-	s.Group = "rev=main"
+	s.Group, s.Go = "rev=main", "1.26.8"
 	f := s.Forecast(guide{}, predict.Question{GOGC: []float64{50, 100, gcmodel.Off}, Limits: []float64{0, 78 * mib}})
 	r := Receipt(f, answer.Head{Dyno: "v1"})
 	var names []string
@@ -29,7 +29,7 @@ func TestReceipt(t *testing.T) {
 	if want := []string{"GOGC=50 rev=main", "GOGC=50 GOMEMLIMIT=78MiB rev=main", "GOGC=100 GOMEMLIMIT=78MiB rev=main", "GOGC=off GOMEMLIMIT=78MiB rev=main"}; !slices.Equal(names, want) {
 		t.Errorf("promises for %v, want %v", names, want)
 	}
-	if last := r.Promises[len(r.Promises)-1]; !slices.Contains(last.Doubts, "near-cliff") || last.Levels.String() != "GOGC=off GOMEMLIMIT=78MiB rev=main" {
+	if last := r.Promises[len(r.Promises)-1]; !slices.Contains(last.Doubts, "near-cliff") || last.Levels.String() != "GOGC=off GOMEMLIMIT=78MiB rev=main go=1.26.8 GOMAXPROCS=2" {
 		t.Errorf("%+v", last)
 	}
 	w := &s.Pooled[0]

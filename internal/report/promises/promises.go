@@ -94,6 +94,12 @@ func (c *Checked) Text(o layout.Options) string {
 	if c.uncounted() {
 		a.Notes = append(a.Notes, "Figures of a request need the number of requests in the log (consider: --requests).")
 	}
+	if c.After.Goals > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("The goals of its collections look like GOGC=%d, not %d (consider: --gogc-was %[1]d).", c.After.Goals, c.After.NotGoals))
+	}
+	if c.After.Started.IsZero() && c.After.Ended.IsZero() {
+		a.Notes = append(a.Notes, "dyno does not know when it was written, and takes it to be of after the promises.")
+	}
 	for i := range c.Held {
 		h := &c.Held[i]
 		a.Parts = append(a.Parts, screen.Part{Section: h.section(), Rank: i, Name: h.Path})
@@ -139,8 +145,12 @@ func (h *Held) section() *layout.Section {
 	var corrected, doubted bool
 	for i := range h.Check.Outcomes {
 		o := &h.Check.Outcomes[i]
-		if o.Name != setting {
-			setting = o.Name
+		name := o.Name
+		if o.Ran != "" {
+			name += ", as " + o.Ran
+		}
+		if name != setting {
+			setting = name
 			g.Rows = append(g.Rows, layout.Row{Group: cmp.Or(layout.Clean(setting), "(as is)")})
 		}
 		corrected, doubted = corrected || o.Corrected, doubted || o.Doubted
@@ -170,7 +180,10 @@ func row(o *receipt.Outcome) layout.Row {
 		seen = print(o.Seen)
 	}
 	mark := map[receipt.Word]layout.Mark{receipt.Held: layout.Good, receipt.Missed: layout.Bad, receipt.Untold: layout.Faint}[o.Word]
-	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + why(o.Reason)}[o.Word]
+	said := map[receipt.Word]string{receipt.Held: "held", receipt.Missed: "did not hold", receipt.Untold: "cannot be told: " + whyOf(o)}[o.Word]
+	if o.Word == receipt.Missed && o.Reason != "" {
+		said += ": " + whyOf(o)
+	}
 	if o.Corrected {
 		said += ", corrected"
 	}
@@ -229,13 +242,23 @@ func known(n receipt.Number) float64 {
 	return float64(n)
 }
 
-// why says why a promise cannot be told.
+// whyOf is why, with what is known of the promise.
+func whyOf(o *receipt.Outcome) string {
+	if o.Reason == receipt.LoadChanged && o.Change == nil {
+		return "other requests are sent"
+	}
+	return why(o.Reason)
+}
+
+// why says why a promise cannot be told, or which failure broke it.
 func why(r receipt.Reason) string {
 	switch r {
 	case receipt.LoadChanged:
 		return "the load changed"
 	case receipt.MachineChanged:
 		return "another machine"
+	case receipt.MachineUnknown:
+		return "the machine is not known (--same-machine)"
 	case receipt.NoSuchMetric:
 		return "not measured"
 	case receipt.NoBaseline:
@@ -248,6 +271,16 @@ func why(r receipt.Reason) string {
 		return "the rate lies in the interval"
 	case receipt.ClosedLoad:
 		return "a closed load gives way"
+	case receipt.LaunchFailed:
+		return "a launch failed"
+	case receipt.RateTooFar:
+		return "the rate is too far from it"
+	case receipt.OpenSearch:
+		return "the search found only a bound"
+	case receipt.NoInterval:
+		return "the promise has no interval"
+	case receipt.RequestsFailed:
+		return "requests failed"
 	}
 	return string(r)
 }
@@ -262,7 +295,7 @@ func changed(os []receipt.Outcome) string {
 		for _, x := range []struct {
 			name string
 			by   receipt.Number
-		}{{"requests per second", o.Change.Rate}, {"bytes allocated per second", o.Change.Alloc}, {"live heap", o.Change.Live}} {
+		}{{"requests per second", o.Change.Rate}, {"bytes allocated per second", o.Change.Alloc}, {"live heap", o.Change.Live}, {"bytes allocated per request", o.Change.Each}} {
 			if by := float64(x.by); !math.IsNaN(by) {
 				parts = append(parts, fmt.Sprintf("%s %s", x.name, layout.Change(by)))
 			}

@@ -21,11 +21,12 @@ func checked() *Checked {
 	at := func(value, lo, hi receipt.Number) receipt.Interval {
 		return receipt.Interval{Value: value, Lo: lo, Hi: hi}
 	}
-	moved := &receipt.Change{Rate: 1.3, Alloc: 1.3, Live: nan}
+	moved := &receipt.Change{Rate: 1.3, Alloc: 1.3, Live: nan, Each: nan}
 	outcomes := []receipt.Outcome{
 		{Metric: "gc-cycles/req", Judged: at(0.00302, 0.0028, 0.0032), Seen: 0.003, Word: receipt.Held, Level: 0.9, Corrected: true, Change: moved},
 		{Metric: "rss-peak-B", Judged: at(1e8, 0.9e8, 1.1e8), Seen: 1.3e8, Word: receipt.Missed, Level: 0.9},
 		{Metric: "cpu-sec/req", Judged: at(1e-3, 0.9e-3, 1.1e-3), Seen: 1.2e-3, Word: receipt.Untold, Reason: receipt.LoadChanged, Change: moved},
+		{Metric: "p99-sec", Judged: at(1e-3, 0.9e-3, 1.1e-3), Seen: 1.2e-3, Word: receipt.Untold, Reason: receipt.LoadChanged},
 		{Metric: "cpu-sec/req", Against: &today, Judged: at(0.9, 0.88, 0.92), Seen: nan, Word: receipt.Untold, Reason: receipt.NoBaseline},
 		{Metric: receipt.CapacityMetric, Judged: at(500, 500, nan), Seen: 400, Word: receipt.Held, Level: 0.95, Doubted: true},
 	}
@@ -38,7 +39,7 @@ func checked() *Checked {
 	check := receipt.Check{Receipt: "1", From: "tune", AfterID: "a", Outcomes: outcomes}
 	k.Checks = []receipt.Check{check}
 	return &Checked{
-		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200", Settings: make([]receipt.Measured, 1)}, Of: "below dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
+		After: &receipt.After{Path: "dyno-runs/after", Assumed: "GOGC=200", Goals: 300, NotGoals: 200, Settings: make([]receipt.Measured, 1)}, Of: "below dyno-runs", Rates: RatesOf([]*receipts.Kept{k}),
 		Held: []Held{{Kept: k, Check: check}},
 	}
 }
@@ -47,18 +48,19 @@ func TestCheck(t *testing.T) {
 	c := checked()
 	text := c.Text(layout.Options{Width: 100})
 	for _, want := range []string{
-		"dyno-runs/after: of 5 promises, 2 held, 1 did not hold, and 2 cannot be told.\n",
+		"dyno-runs/after: of 6 promises, 2 held, 1 did not hold, and 3 cannot be told.\n",
 		"\npromised by dyno tune of shop, 20 Nov 2026 09:00 (dyno-runs/shop/receipt.json)\n",
 		"\nGOGC=200\n  GCs per 1,000 requests                3.02           2.80 to 3.20       3.00  held, corrected\n",
 		"  peak memory                       95.4 MiB  85.8 MiB to 104.9 MiB  124.0 MiB  did not hold\n",
 		"cannot be told: the load changed\n",
+		"cannot be told: other requests are sent\n",
 		"CPU time per request vs GOGC=100",
 		"-12.0% to -8.0%",
 		"cannot be told: only one of both was measured\n",
 		"above 500", "held, doubtful\n",
 		"The load is another one: requests per second +30.0% and bytes allocated per second +30.0%.\n",
-		"assumes that it ran with GOGC=200",
-		"Of all promises below dyno-runs, 1 of 2, 50% [5.5, 95] held; 90% was promised; 2 could not be told:\n  1 the load changed and 1 only one of both was measured. Of those with a doubt, 1 of 1, 100% [21,\n  100].\n",
+		"assumes that it ran with GOGC=200", "dyno does not know when it was written", "look like GOGC=300, not 200",
+		"Of all promises below dyno-runs, 1 of 2, 50% [5.5, 95] held; 90% was promised; 3 could not be told:\n  2 the load changed and 1 only one of both was measured. Of those with a doubt, 1 of 1, 100% [21,\n  100].\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -67,8 +69,8 @@ func TestCheck(t *testing.T) {
 	if told, missed := c.Told(); told != 2 || missed != 1 { // without the one that is doubtful
 		t.Errorf("%d missed of %d", missed, told)
 	}
-	c.Held[0].Check.Outcomes[4].Word = receipt.Missed
-	if _, missed := c.Told(); missed != 1 || !strings.Contains(c.First(), "1 held, 2 did not hold (1 of them doubtful), and 2 cannot") {
+	c.Held[0].Check.Outcomes[5].Word = receipt.Missed
+	if _, missed := c.Told(); missed != 1 || !strings.Contains(c.First(), "1 held, 2 did not hold (1 of them doubtful), and 3 cannot") {
 		t.Errorf("%d missed: %s", missed, c.First())
 	}
 	c.Held[0].Late = true
@@ -82,7 +84,7 @@ func TestList(t *testing.T) {
 	unchecked.From, unchecked.Name = "predict", "old"
 	l := &List{Root: "dyno-runs", Kept: []*receipts.Kept{checked().Held[0].Kept, unchecked}}
 	text := l.Text(layout.Options{Width: 100})
-	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         5       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
+	for _, want := range []string{"2 receipts below dyno-runs.\n", "2026-11-20 09:00  tune     shop         6       2 of 3  dyno-runs/shop/receipt.json\n", "not checked  dyno-runs/old/receipt.json\n",
 		"tune  peak memory                   0 of 1     0%    0 to 79%       90%         0\n", "tune  CPU time per request, change  0 of 0 "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -109,7 +111,7 @@ func TestJSON(t *testing.T) {
 		want     []string
 	}{
 		{c.JSON(answer.Head{Dyno: "v1"}), []string{`"outcome":"untold","reason":"no-baseline"`, `"unread":["readx:why"]`, each, `"metric":"cpu-sec/req","change":true,`}},
-		{l.JSON(answer.Head{Dyno: "v1"}), []string{`"promises":5,"checks":1,` + each, `"unread":[]`, `"all":{"held":1,"missed":1,"untold":2,`, `"doubted":{"held":1,"missed":0,`}},
+		{l.JSON(answer.Head{Dyno: "v1"}), []string{`"promises":6,"checks":1,` + each, `"unread":[]`, `"all":{"held":1,"missed":1,"untold":3,`, `"doubted":{"held":1,"missed":0,`}},
 	} {
 		var b bytes.Buffer
 		if err := answer.Write(&b, x.document); err != nil {
@@ -135,7 +137,7 @@ func TestRatesOf(t *testing.T) {
 		return &k
 	}
 	r := RatesOf([]*receipts.Kept{of("copy/receipt.json", "1"), of("shop/receipt.json", "1"), of("copy/receipt-2.json", "2")})
-	if r.All.Told != 2 || r.All.Untold != 2 || r.Doubted.Told != 1 {
+	if r.All.Told != 2 || r.All.Untold != 3 || r.Doubted.Told != 1 {
 		t.Errorf("%+v", r)
 	}
 	if r = RatesOf([]*receipts.Kept{of("shop/receipt.json", "1"), of("cart/receipt.json", "2")}); r.All.Told != 4 {

@@ -10,11 +10,11 @@ func (r *Report) Receipt() *receipt.Receipt {
 	if r.Best == nil {
 		return nil
 	}
-	best, today := answer.SettingOf(r.Best.Setting), answer.SettingOf(r.Problem.Today)
+	best, today := receipt.Promised(r.Plan, r.Best.Setting), receipt.Promised(r.Plan, r.Problem.Today)
 	h := answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}
 	return &receipt.Receipt{
 		Envelope: answer.New[answer.Setting, string](receipt.Kind, receipt.Schema, h, []answer.Setting{today, best}, nil),
 		From:     "tune", Name: r.Name, Subject: r.Plan.Subject.String(), Run: Dirs[r.Best.Stage],
-		Load: receipt.LoadOf(r.Load, r.Best.Values), Promises: receipt.Compared(best, today, r.Best.Values, r.Best.Versus),
+		Load: receipt.LoadOf(&r.Plan.Load, r.Best.Values), Promises: receipt.Compared(best, today, r.Best.Values, r.Best.Versus),
 	}
 }

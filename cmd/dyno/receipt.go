@@ -96,12 +96,12 @@ func newReceiptCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Hold receipts against a later run, watch or log",
-		Long: `Check holds receipts against what came after: a run directory, which dyno watch of a
-live service writes too, or a log of one that ran with GODEBUG=gctrace=1. Of each
-figure it says whether the promise held, did not hold, or cannot be told, for example
-since the load changed. Where the model can, it corrects for the load. It takes the
-receipts of the same service that promise for the setting, and keeps what came of them
-beside each. What is checked twice counts once.
+		Long: `Check holds receipts against what came after: a run directory (dyno watch writes one of
+a live service), or the log of a service that ran with GODEBUG=gctrace=1. For each
+figure it says that the promise held, that it did not hold, or that this cannot be
+told, for example since the load changed. Where the model can, it corrects for the
+load. It takes the receipts of the same service that promise for the setting, and keeps
+the outcome beside each. A second check of the same run counts once.
 
     dyno receipt check dyno-runs/shop-20261121-101500
     dyno receipt check DIR --receipt dyno-runs/shop-tune-20261120-090000/receipt.json
@@ -226,8 +226,8 @@ func (o *receiptFlags) only(c *promises.Checked, found *[]*receipts.Kept) error 
 	return nil
 }
 
-// held holds the receipts that fit against what came: of the same service, for one of its settings, and made before. Of a receipt in a
-// copied directory it takes one.
+// held are the receipts that fit what came, with their outcomes. They are of the same service, promise for one of its settings, and were made
+// before. A receipt in a copied directory counts once.
 func (o *receiptFlags) held(after *receipt.After, found []*receipts.Kept) (held []promises.Held, err error) {
 	late := 0
 	var names []string

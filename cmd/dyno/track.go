@@ -46,6 +46,18 @@ func (o *trackFlags) open(cmd *cobra.Command) (*tracking.Tracking, error) {
 	return t, err
 }
 
+// begun is open where a track has begun.
+func (o *trackFlags) begun(cmd *cobra.Command) (*tracking.Tracking, error) {
+	t, err := o.open(cmd)
+	if err == nil {
+		err = t.Begun()
+	}
+	return t, err
+}
+
+// revOf is the revision that is asked for.
+func revOf(args []string) string { return append(args, "HEAD")[0] }
+
 func newTrack() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "track",
@@ -69,7 +81,7 @@ func newTrackInit() *cobra.Command {
 	var anchor string
 	cmd := &cobra.Command{
 		Use:   "init [TARGET] [flags] [-- ARGUMENT...]",
-		Short: "Begin a track: what is measured, and against which commit",
+		Short: "Begin a track: keep the plan, and the commit that others are compared with",
 		Args:  oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := planned(cmd, &p, args, false)
@@ -123,17 +135,11 @@ func newTrackAdd() *cobra.Command {
 		Short: "Measure a commit beside the anchor and the commit before",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := o.open(cmd)
-			if err == nil {
-				err = t.Begun()
-			}
+			t, err := o.begun(cmd)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				add.Rev = args[0]
-			}
-			if add.Blocks < 2 {
+			if add.Rev = revOf(args); add.Blocks < 2 {
 				return flags.Mistakef("--blocks %d: want 2 or more", add.Blocks)
 			}
 			point, err := t.Add(cmd.Context(), add)
@@ -182,17 +188,11 @@ func newTrackCheck() *cobra.Command {
 		Short: "Look at possible changes on fresh blocks, and say which are shown",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := o.open(cmd)
-			if err == nil {
-				err = t.Begun()
-			}
+			t, err := o.begun(cmd)
 			if err != nil {
 				return err
 			}
-			c.Rev = "HEAD"
-			if len(args) == 1 {
-				c.Rev = args[0]
-			}
+			c.Rev = revOf(args)
 			return o.conclude(cmd, t, c, gate)
 		},
 	}
@@ -210,18 +210,11 @@ func newTrackLog() *cobra.Command {
 		Short: "Show what is known, without measuring",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := o.open(cmd)
-			if err == nil {
-				err = t.Begun()
-			}
+			t, err := o.begun(cmd)
 			if err != nil {
 				return err
 			}
-			c := tracking.Checking{Rev: "HEAD"}
-			if len(args) == 1 {
-				c.Rev = args[0]
-			}
-			return o.conclude(cmd, t, c, false)
+			return o.conclude(cmd, t, tracking.Checking{Rev: revOf(args)}, false)
 		},
 	}
 	fs := cmd.Flags()

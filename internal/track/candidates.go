@@ -134,7 +134,7 @@ func (l *Log) judged(line *Line, c Candidate) bool {
 		}
 		lo, hi := line.At[from].Index, line.At[to].Index
 		contains := lo <= c.From.Index && hi >= c.To.Index
-		if c.Direct {
+		if c.Direct && a.Why == "" {
 			return contains
 		}
 		if c.Shape == Creep {

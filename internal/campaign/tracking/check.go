@@ -79,6 +79,11 @@ type Checking struct {
 // Check looks at possible changes on fresh blocks, one after the other, keeps what came, and adds those that are shown to Shown. waiting is how
 // many are left, because of Most or because no more error may be spent.
 func (t *Tracking) Check(ctx context.Context, o Checking) (waiting int, err error) {
+	if o.Most > 0 && !o.NoName {
+		if err := t.unnamed(ctx); err != nil {
+			return 0, err
+		}
+	}
 	for looks := 0; ; looks++ {
 		if looks < o.Most {
 			if err := t.Sync(ctx, o.Remote); err != nil {
@@ -143,14 +148,23 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 	if err := t.add(ctx, alarms); err != nil {
 		return err
 	}
-	if !o.NoName && slices.ContainsFunc(alarms, func(a track.Alarm) bool { return a.Shown }) {
-		if err := t.named(ctx, alarms); err != nil { // what is shown is kept already
-			return err
-		}
+	shown := slices.DeleteFunc(alarms, func(a track.Alarm) bool { return !a.Shown })
+	if o.NoName || len(shown) == 0 {
+		t.Shown = append(t.Shown, shown...)
+		return nil
 	}
-	for _, a := range alarms {
-		if a.Shown {
-			t.Shown = append(t.Shown, a)
+	return t.named(ctx, shown)
+}
+
+// unnamed does the searches that were cut off, so that a change is told though the job that showed it was killed.
+func (t *Tracking) unnamed(ctx context.Context) error {
+	left := slices.DeleteFunc(slices.Clone(t.Log.Alarms), func(a track.Alarm) bool { return !a.Shown || a.Searched })
+	for len(left) > 0 {
+		one := func(a track.Alarm) bool { return a.From == left[0].From && a.To == left[0].To && a.Run == left[0].Run }
+		at := slices.DeleteFunc(slices.Clone(left), func(a track.Alarm) bool { return !one(a) })
+		left = slices.DeleteFunc(slices.Clone(left), one)
+		if err := t.named(ctx, at); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -172,25 +186,20 @@ func (t *Tracking) add(ctx context.Context, alarms []track.Alarm) error {
 	return t.Read(ctx)
 }
 
-// named searches for the commit of a change that was shown, and keeps what it found of all metrics that changed there.
-func (t *Tracking) named(ctx context.Context, alarms []track.Alarm) error {
-	first := slices.IndexFunc(alarms, func(a track.Alarm) bool { return a.Shown })
-	found := alarms[first]
-	if err := t.name(ctx, &found); err != nil {
+// named searches for the commit of a change that was shown in some metrics, keeps what it found, and adds them to Shown.
+func (t *Tracking) named(ctx context.Context, shown []track.Alarm) error {
+	found := shown[0]
+	if err := t.search(ctx, &found); err != nil {
 		return err
 	}
-	var told []track.Alarm
-	for i := range alarms {
-		a := &alarms[i]
-		if !a.Shown {
-			continue
-		}
+	for i := range shown {
+		a := &shown[i]
 		if a.Searched = true; found.Commit != "" {
 			a.Shape, a.Commit, a.Title, a.Function = track.Step, found.Commit, found.Title, found.Function
 		}
-		told = append(told, *a)
 	}
-	return t.add(ctx, told)
+	t.Shown = append(t.Shown, shown...)
+	return t.add(ctx, shown)
 }
 
 // alarmOf is what fresh blocks say of a candidate.
@@ -204,27 +213,27 @@ func alarmOf(c track.Candidate, v track.Verdict) track.Alarm {
 	return a
 }
 
-// name searches for the commit, and the function, of a step that was shown.
-func (t *Tracking) name(ctx context.Context, a *track.Alarm) error {
+// bisected searches for the commit, and the function, of a change that was shown. If the search fails, the change is shown all the same. The error
+// is the context's.
+func (t *Tracking) bisected(ctx context.Context, a *track.Alarm) error {
 	e := *t.Plan
 	r := &store.Record{Question: "bisect", Plan: &e, Flags: map[string][]string{}}
 	b, err := campaign.NewBisection(ctx, t.New(), r, &e, "", campaign.BisectFlags{Good: a.From, Bad: a.To, Metric: dyno.ThresholdName(a.Metric), Error: "5%", Alive: 4})
-	if err != nil {
-		return err
+	var found campaign.Answer
+	if err == nil {
+		found, _, err = b.Run(ctx)
 	}
-	found, _, err := b.Run(ctx)
-	if ctx.Err() != nil {
+	var c track.Commit
+	report, ok := found.(*bisected.Report)
+	if ok = ok && err == nil && report.Kind == bisect.Found; ok {
+		c, err = t.Commit(ctx, report.Versions[report.Hi].Name)
+	}
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil {
-		t.New().Note("the commit is not known: %v", err) // the change is shown all the same
-		return nil
-	}
-	if report, ok := found.(*bisected.Report); ok && report.Kind == bisect.Found {
-		c, err := t.Commit(ctx, report.Versions[report.Hi].Name)
-		if err != nil {
-			return err
-		}
+	case err != nil:
+		t.New().Note("the commit is not known: %v", err)
+	case ok:
 		a.Commit, a.Title = c.ID, c.Title
 		if f := report.Function; f != nil {
 			if a.Function = f.Name; f.File != "" {

@@ -143,7 +143,7 @@ var ErrAnchor = errors.New("it is the anchor, to which the others are compared")
 // Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point. If the anchor does not
 // build any more, the commit before takes its place.
 func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
-	c, err := t.Commit(ctx, cmp.Or(o.Rev, "HEAD"))
+	c, err := t.Commit(ctx, o.Rev)
 	if err != nil {
 		return nil, err
 	}

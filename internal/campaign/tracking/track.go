@@ -26,7 +26,9 @@ type Tracking struct {
 	New   func() *campaign.Campaign // for one question
 	Shown []track.Alarm             // by Check
 
-	ask func(ctx context.Context, q question, out string) (dir string, err error) // asks in a directory of its own, "" for a new one; for tests
+	// Replaced by tests:
+	ask    func(ctx context.Context, q question, out string) (dir string, err error) // asks in a directory of its own, "" for a new one
+	search func(ctx context.Context, a *track.Alarm) error
 }
 
 // Open reads a track.
@@ -36,7 +38,7 @@ func Open(ctx context.Context, o tracks.Options, fresh func() *campaign.Campaign
 		return nil, err
 	}
 	t := &Tracking{Track: read, New: fresh}
-	t.ask = t.asked
+	t.ask, t.search = t.asked, t.bisected
 	return t, nil
 }
 

@@ -289,6 +289,35 @@ func TestLookFails(t *testing.T) {
 	}
 }
 
+// A change whose search is cut off is told by the next check, with the commit, and once.
+func TestSearchCutOff(t *testing.T) {
+	dir := repository(t, 4)
+	tr := open(t, dir, "", titled(2, 0.1))
+	for _, rev := range []string{"HEAD~2", "HEAD~1", "HEAD"} {
+		if _, err := tr.Add(t.Context(), Adding{Rev: rev, Blocks: 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut := errors.New("cut off")
+	tr.search = func(context.Context, *track.Alarm) error { return cut }
+	if _, err := tr.Check(t.Context(), Checking{Rev: "HEAD", Most: 3}); !errors.Is(err, cut) || len(tr.Shown) != 0 {
+		t.Fatalf("%v, %+v", err, tr.Shown)
+	}
+	for i := range 2 {
+		again := open(t, dir, "", titled(2, 0.1))
+		again.search = func(_ context.Context, a *track.Alarm) error { a.Commit = "found"; return nil }
+		if _, err := again.Check(t.Context(), Checking{Rev: "HEAD", Most: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Shown) != 1-i || i == 0 && again.Shown[0].Commit != "found" {
+			t.Errorf("check %d: %+v", i, again.Shown)
+		}
+		if n := len(again.Log.Alarms); n != 1 || !again.Log.Alarms[0].Searched {
+			t.Errorf("%+v", again.Log.Alarms)
+		}
+	}
+}
+
 // A track begins once. The same again changes nothing, another plan is a mistake, and another name is another track.
 func TestInitAgain(t *testing.T) {
 	dir := repository(t, 3)

@@ -135,7 +135,7 @@ func (t *Track) Report(ctx context.Context, rev, version string) (*tracked.Repor
 		r.Lost, r.Notes = n, append(r.Notes, t.lost(ctx, n))
 	}
 	if n := distinct(apart); n > 0 {
-		r.Notes = append(r.Notes, isAre(n, "measured commit")+" left out: their anchor was never measured against another one.")
+		r.Notes = append(r.Notes, layout.CountIs(n, "measured commit")+" left out: their anchor was never measured against another one.")
 	}
 	for _, line := range lines {
 		if n := most - len(line.At); n > 0 {
@@ -150,13 +150,9 @@ func distinct(list []string) int {
 	return len(slices.Compact(list))
 }
 
-func isAre(n int, noun string) string {
-	return layout.Count(n, noun) + map[bool]string{true: " is", false: " are"}[n == 1]
-}
-
 // lost says why points have no place in the history.
 func (t *Track) lost(ctx context.Context, n int) string {
-	which := isAre(n, "measured commit")
+	which := layout.CountIs(n, "measured commit")
 	if shallow, err := git.Run(ctx, t.Top, nil, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
 		return which + " not in this shallow clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)."
 	}

@@ -80,6 +80,14 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// CountIs is Count with the verb: "1 commit is", "2 commits are".
+func CountIs(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return Count(n, noun) + " are"
+}
+
 // Digits writes a number with commas: 15,312.
 func Digits(n int64) string {
 	s := strconv.FormatInt(n, 10)

@@ -92,7 +92,7 @@ func (r *Report) Markdown() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s: %s shown\n\n", layout.EscapeMarkdown(r.Log.Start.Name), isAre(len(r.New), "change"))
+	fmt.Fprintf(&b, "### %s: %s shown\n\n", layout.EscapeMarkdown(r.Log.Start.Name), layout.CountIs(len(r.New), "change"))
 	for i := range r.New {
 		a := &r.New[i]
 		word := "better"

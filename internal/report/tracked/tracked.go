@@ -82,14 +82,7 @@ func (r *Report) First() string {
 		return fmt.Sprintf("%s: no change is shown in %s.", name, commits)
 	}
 	last := all[len(all)-1]
-	return fmt.Sprintf("%s: %s shown in %s; the last: %s.", name, isAre(len(all), "change"), commits, r.say(&last))
-}
-
-func isAre(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun + " is"
-	}
-	return layout.Count(n, noun) + " are"
+	return fmt.Sprintf("%s: %s shown in %s; the last: %s.", name, layout.CountIs(len(all), "change"), commits, r.say(&last))
 }
 
 // say is a change that was shown, in words.
@@ -129,9 +122,9 @@ func (r *Report) said() *screen.Answer {
 	a.Notes = append(a.Notes, r.power()...)
 	switch {
 	case r.Waiting > 0 && r.Log.Left() == 0:
-		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at: more looks would make more than one false alarm in %d commits, so they wait for further commits.", isAre(r.Waiting, "possible change"), int(1/track.PerCommit)))
+		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at: more looks would make more than one false alarm in %d commits, so they wait for further commits.", layout.CountIs(r.Waiting, "possible change"), int(1/track.PerCommit)))
 	case r.Waiting > 0:
-		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at yet (consider: dyno track check).", isAre(r.Waiting, "possible change")))
+		a.Notes = append(a.Notes, fmt.Sprintf("%s not looked at yet (consider: dyno track check).", layout.CountIs(r.Waiting, "possible change")))
 	}
 	a.Last = fmt.Sprintf("The lines are in %s; the anchor is %s. A change is shown on fresh blocks: of %d commits at most one has a false alarm, on average. The search for its commit errs in at most 5%%.", r.Place, short(r.Log.Start.Anchor), int(1/track.PerCommit))
 	return a

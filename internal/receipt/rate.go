@@ -8,10 +8,10 @@ import (
 
 // A Rate is how many promises held of those that could be told. A promise that several Afters tell is one, of which a part held.
 type Rate struct {
-	From, Metric  string         // of which they are; "" means all
-	Change        bool           // the figure is a ratio to another setting's
-	Held          float64        //
-	Told, Untold  int            //
+	From, Metric  string // of which they are; "" means all
+	Change        bool   // the figure is a ratio to another setting's
+	Held          float64
+	Told, Untold  int
 	Reasons       map[Reason]int // of those that could not be told
 	Corrected     int            // of those that were told, how many were corrected for the load
 	Level         float64        // mean of what was promised; NaN if none was told

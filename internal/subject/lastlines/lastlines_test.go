@@ -37,6 +37,13 @@ func TestTail(t *testing.T) {
 	if io.WriteString(torn, "gc 3 @0.071s 2%: 0.1+panic: oh\n0.2+0.3 ms clock, 1 P\n"); !strings.HasPrefix(torn.String(), "\tpanic: oh\n") {
 		t.Errorf("a panic within a line of the trace is lost in %q", torn)
 	}
+	last := New(nil)
+	for _, packet := range []string{"gc 1 @0.1s 2%: ", "0.1", "no database (db:5432)\n", "+", "0.2", " ms clock, ", "1 P", "\n", "gc 2 @0.2s 2%: ", "bye\n"} {
+		io.WriteString(last, packet)
+	}
+	if got := last.String(); got != "\tno database (db:5432)\n\tbye" {
+		t.Errorf("of lines within lines of the trace, %q is kept", got)
+	}
 	for range 2 * mostLines {
 		io.WriteString(half, " it had lines\n")
 	}

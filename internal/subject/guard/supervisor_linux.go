@@ -203,6 +203,7 @@ func (s *supervisor) run(j *Job, direct bool) error {
 		files[1] = directFile
 	}
 	err = pinned(j.CPUs, func() error { return s.start(j, files) })
+	runtime.KeepAlive(null) // else its finalizer may close it before the fork
 	unix.Close(p.out.w)
 	unix.Close(p.err.w)
 	if direct {

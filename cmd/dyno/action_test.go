@@ -139,3 +139,68 @@ func TestComponent(t *testing.T) {
 		})
 	}
 }
+
+// Both keep their lines at the remote, and say nothing while nothing has changed. Where a change is shown, they write an issue about it.
+func TestTrackJobs(t *testing.T) {
+	scripts := map[string]string{}
+	var action struct {
+		Runs struct {
+			Steps []struct{ Name, Run string }
+		}
+	}
+	var component struct {
+		Job struct{ Script []string } `yaml:"dyno-track"`
+	}
+	for file, into := range map[string]any{"action.yml": &action, "templates/track.yml": &component} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, job, ok := strings.Cut(string(text), "\n---\n")
+		if !ok {
+			job = string(text)
+		}
+		if err := yaml.Unmarshal([]byte(job), into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	for _, step := range action.Runs.Steps[3:] {
+		scripts["action"] += step.Run + "\n"
+	}
+	scripts["component"] = component.Job.Script[1]
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, temp, remote := revisions(t), t.TempDir(), t.TempDir()
+			issue := filepath.Join(temp, "issue")
+			stub := func(name, text string) {
+				if err := os.WriteFile(filepath.Join(temp, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stub("gh", `printf '%s\n' "$@" > `+issue)
+			stub("curl", `printf '%s\n' "$@" > `+issue)
+			run := func(command string) {
+				t.Helper()
+				sh := exec.Command("bash", "-eo", "pipefail", "-c", command)
+				sh.Dir = dir
+				sh.Env = append(append(os.Environ(), goEnviron(t)...), "PATH="+temp+":"+os.Getenv("PATH"), "RUNNER_TEMP="+temp, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, "summary"),
+					"TARGET=./cmd/server", "ARGS=--path /search -c 2 -d 100ms", "GITLAB_TOKEN=x", "CI_SERVER_HOST=gitlab.example", "CI_PROJECT_PATH=a/b")
+				if out, err := sh.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			}
+			run("git init -q --bare " + remote + " && git remote add origin " + remote)
+			run(strings.Replace(script, "git remote set-url", ": git remote set-url", 1))
+			run("git ls-remote --exit-code origin refs/dyno/track")
+			if text, err := os.ReadFile(issue); err == nil {
+				t.Errorf("the first commit has an issue: %s", text)
+			}
+			stub("dyno", `case $2 in add) printf '### p50 rose by 9%%\n\nIn work.go:18.\n';; esac`)
+			run(script)
+			if text, err := os.ReadFile(issue); err != nil || !regexp.MustCompile(`(?m)^(title=)?p50 rose by 9%$`).Match(text) {
+				t.Errorf("%v, the issue is %s", err, text)
+			}
+		})
+	}
+}

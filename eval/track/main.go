@@ -60,6 +60,8 @@ type study struct {
 	alarms   []alarm
 	base     map[string]float64 // values of the anchor, by metric
 	took     []time.Duration
+	done     int // commits after the anchor
+	began    time.Time
 	reported map[string]bool // alarms
 }
 
@@ -76,7 +78,7 @@ func run(ctx context.Context, o options) error {
 	if o.dyno, err = program.Dyno(ctx, o.dyno, dir); err != nil {
 		return err
 	}
-	s := &study{options: o, rng: rand.New(rand.NewPCG(o.seed, 44)), dir: dir, base: map[string]float64{}, reported: map[string]bool{}}
+	s := &study{options: o, rng: rand.New(rand.NewPCG(o.seed, 44)), dir: dir, began: time.Now(), base: map[string]float64{}, reported: map[string]bool{}}
 	s.plant()
 	repo := filepath.Join(dir, "repo")
 	if _, err := s.Make(repo); err != nil {
@@ -95,8 +97,13 @@ func run(ctx context.Context, o options) error {
 	s.raw = make([]float64, o.commits)
 	for i := 1; i < o.commits; i++ {
 		if err := s.step(ctx, i, real[i]); err != nil {
-			return err
+			if ctx.Err() == nil || len(s.took) == 0 {
+				return err
+			}
+			fmt.Printf("ended before commit %d\n", i)
+			break
 		}
+		s.done++
 	}
 	s.report()
 	return nil

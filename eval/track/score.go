@@ -24,8 +24,12 @@ func (s *study) report() {
 			fmt.Printf("FALSE: %s from %d to %d\n", a.Metric, s.index(a.From), s.index(a.To))
 		}
 	}
-	found := 0
+	found, changes := 0, 0
 	for _, c := range s.planted {
+		if c.at > s.done {
+			fmt.Printf("%s at %d: not reached\n", c.name, c.at)
+			continue
+		}
 		told := math.MaxInt
 		for _, a := range s.alarms {
 			from, to := s.index(a.From), s.index(a.To)
@@ -33,6 +37,11 @@ func (s *study) report() {
 				told = min(told, a.by)
 			}
 		}
+		if told == math.MaxInt && c.to+late > s.done {
+			fmt.Printf("%s at %d: not told yet\n", c.name, c.at)
+			continue
+		}
+		changes++
 		if told == math.MaxInt {
 			fmt.Printf("%s at %d: missed\n", c.name, c.at)
 			continue
@@ -41,10 +50,11 @@ func (s *study) report() {
 		fmt.Printf("%s at %d: told at %d, after %d commits\n", c.name, c.at, told, told-c.at)
 	}
 	slices.Sort(s.took)
-	fmt.Printf("dyno track: %d of %d changes found, %d alarms, %d false; a commit takes %v (median of %d)\n",
-		found, len(s.planted), len(s.alarms), wrong, s.took[len(s.took)/2].Round(time.Second), len(s.took))
-	s.compare("z-score of 3 over the last 20, CPU per request as it was", zScores(s.raw[1:]))
-	s.compare("PELT, CPU per request as it was", pelt(s.raw[1:]))
+	fmt.Printf("dyno track: of %d commits in %v, %d of %d changes found, %d alarms, %d false; a commit takes %v (median of %d)\n",
+		s.done, time.Since(s.began).Round(time.Minute), found, changes, len(s.alarms), wrong, s.took[len(s.took)/2].Round(time.Second), len(s.took))
+	raw := s.raw[1 : s.done+1]
+	s.compare("z-score of 3 over the last 20, CPU per request as it was", zScores(raw))
+	s.compare("PELT, CPU per request as it was", pelt(raw))
 }
 
 // compare says what others find in plain figures.
@@ -52,7 +62,7 @@ func (s *study) compare(name string, at []int) {
 	found, wrong := 0, 0
 	changes := 0
 	for _, c := range s.planted {
-		if c.mem {
+		if c.mem || c.at > s.done {
 			continue
 		}
 		changes++

@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	"report/benchtable":   {".", "analysis/benchstat", "report/export", "report/layout"},
 	"report/bisected":     {".", "analysis/compare", "analysis/profiles", "answer", "bisect", "report/chart", "report/layout", "report/screen", "report/words", "stats"},
 	"report/tracked":      {".", "answer", "report/chart", "report/html", "report/layout", "report/screen", "report/words", "track"},
-	"report/upgraded":     {".", "analysis/compare", "answer", "receipt", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
+	"report/upgraded":     {".", "analysis/compare", "analysis/gcmodel", "answer", "findings/predict", "receipt", "report/layout", "report/screen", "report/words", "stats", "upgrade"},
 	"report/certified":    {".", "analysis/certify", "findings", "report/chart", "report/layout", "report/screen", "report/words"},
 	"report/chart":        {},
 	"report/export":       {".", "analysis/compare", "hist", "report/layout"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
+	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/upgraded"
@@ -174,7 +175,8 @@ func (u *Upgrade) Run(ctx context.Context) (*upgraded.Report, string, error) {
 	a, dir, err := u.Campaign.Ask(ctx, &u.Upgrade, u.Record, u.Dir, func(dir string, cut bool) Answer {
 		r = &upgraded.Report{
 			Answer: u.Answer, To: u.to, Old: u.Old, New: u.New, Survey: u.notes, Asked: u.Allow[0].Asked,
-			Name: u.Plan.Name, Dyno: u.Version, Plan: store.Redacted(u.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
+			Remedy: predict.RemedyOf(dir+"/"+u.Answer.Run, u.New, u.Answer.Traded(), u.Answer.Changed),
+			Name:   u.Plan.Name, Dyno: u.Version, Plan: store.Redacted(u.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
 		return r
 	})
 	if a == nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -342,6 +343,34 @@ func (u *Upgrade) changed() (metric dyno.Metric, v compare.Versus, ok bool) {
 		}
 	}
 	return metric, v, ok
+}
+
+// Changed is the ratio of a metric to what it was; NaN if it is not known.
+func (a *Answer) Changed(metric string) float64 {
+	if a.Table != nil {
+		if v, ok := a.Table.Settings[1].Versus[metric]; ok {
+			return v.Ratio
+		}
+	}
+	return math.NaN()
+}
+
+// Traded is the metric that surely got worse of those of which GOGC gives one for the other, peak memory and CPU time; "" if neither did, or
+// both.
+func (a *Answer) Traded() (metric string) {
+	if a.Table == nil {
+		return ""
+	}
+	for _, m := range []string{"rss-peak-B", "cpu-sec/req"} {
+		if a.Table.Settings[1].Versus[m].Verdict != stats.Worse {
+			continue
+		}
+		if metric != "" {
+			return ""
+		}
+		metric = m
+	}
+	return metric
 }
 
 // errNothing is why a candidate is no suspect.

@@ -3,6 +3,7 @@ package upgraded
 import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/stats"
 	"github.com/dynolab/dyno/internal/upgrade"
@@ -25,6 +26,7 @@ type (
 		More    int          `json:"more_blocks,omitempty"`
 		Allowed []limit      `json:"allowed"`
 		Cause   *cause       `json:"cause,omitempty"`
+		Remedy  *remedy      `json:"remedy,omitempty"`
 	}
 	limit struct {
 		Threshold string          `json:"threshold"`
@@ -71,6 +73,18 @@ type (
 		candidate
 		Why string `json:"left_out"`
 	}
+	predicted struct { // a ratio to what it was before
+		Ratio dyno.Number `json:"ratio"`
+		Lo    dyno.Number `json:"lo"`
+		Hi    dyno.Number `json:"hi"`
+	}
+	remedy struct {
+		Metric string          `json:"metric"`
+		GOGC   float64         `json:"gogc"`
+		Memory predicted       `json:"rss-peak-B"`
+		CPU    predicted       `json:"cpu-sec/req"`
+		Doubts []gcmodel.Doubt `json:"doubts,omitempty"`
+	}
 	cause struct {
 		Metric  string      `json:"metric"`
 		Change  difference  `json:"change"`
@@ -88,6 +102,12 @@ func (r *Report) Document() any {
 	d := document{Name: r.Name, Answer: r.Kind, To: r.To, Run: r.Run, Blocks: r.Blocks, Block: r.PerBlock.Seconds(), More: r.More, Allowed: limitsOf(r.Judged)}
 	if c := r.Cause; c != nil {
 		d.Cause = causeOf(c)
+	}
+	if x := r.Remedy; x != nil {
+		of := func(e gcmodel.Estimate) predicted {
+			return predicted{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
+		}
+		d.Remedy = &remedy{x.Metric, x.GOGC, of(x.Memory), of(x.CPU), x.Doubts}
 	}
 	settings := []answer.Setting{answer.SettingOf(r.Old), answer.SettingOf(r.New)}
 	d.Envelope = answer.New("upgrade", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, settings, r.Survey)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/gcmodel"
+	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/screen"
 	"github.com/dynolab/dyno/internal/report/words"
@@ -26,6 +28,7 @@ type Report struct {
 	Old, New dyno.Setting
 	Survey   []string // what differs, as far as it was known before anything was built
 	Asked    bool     // the user has said what is allowed
+	Remedy   *predict.Remedy
 
 	Name        string           // of the service
 	Dyno        string           // version
@@ -164,6 +167,9 @@ func (r *Report) said() *screen.Answer {
 	a := &screen.Answer{Head: []string{r.First()}, By: "upgrade " + r.Dyno}
 	a.Head = append(a.Head, r.why()...)
 	a.Head = append(a.Head, r.todo()...)
+	if line := r.remedy(); line != "" {
+		a.Head = append(a.Head, line)
+	}
 	if r.Kind != upgrade.Safe && len(r.of(compare.Passed)) > 0 {
 		a.Head = append(a.Head, "Safe: "+r.kept()+".")
 	}
@@ -268,6 +274,27 @@ func (r *Report) todo() (lines []string) {
 		lines = append(lines, "With that, "+strings.Join(open, "; ")+".")
 	}
 	return lines
+}
+
+// remedy says which GOGC is predicted to get a metric back, and what it costs.
+func (r *Report) remedy() string {
+	x := r.Remedy
+	if x == nil {
+		return ""
+	}
+	of := map[string]gcmodel.Estimate{"rss-peak-B": x.Memory, "cpu-sec/req": x.CPU}
+	other := "cpu-sec/req"
+	if x.Metric == other {
+		other = "rss-peak-B"
+	}
+	said := func(metric string) string {
+		return words.MetricNoun(metric) + " " + span(of[metric].Value, of[metric].Lo, of[metric].Hi)
+	}
+	line := fmt.Sprintf("GOGC=%.0f gets %s back, as dyno predicts: %s against before, and %s.", x.GOGC, words.MetricNoun(x.Metric), said(x.Metric), said(other))
+	if len(x.Doubts) > 0 {
+		line += fmt.Sprintf(" The prediction may be wrong by more than that: dyno predict %s/%s --group '%s' says why.", r.Dir, r.Run, x.Group)
+	}
+	return line
 }
 
 var outcomes = map[compare.Outcome]string{compare.Passed: "safe", compare.Failed: "not safe", compare.Unclear: "not decided"}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
+	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/stats"
 	"github.com/dynolab/dyno/internal/upgrade"
@@ -107,6 +109,14 @@ func TestAnswers(t *testing.T) {
 		}
 		if !strings.Contains(page.String(), "</html>") || !strings.Contains(document.String(), `"answer": "`+string(test.answer.Kind)+`"`) {
 			t.Errorf("%s: the page or the document is not whole", test.name)
+		}
+	}
+	r := &Report{Answer: upgrade.Answer{Kind: upgrade.NotSafe, Judged: []compare.Judgement{failed}, Run: "1-versions"}, Dir: "out", Remedy: &predict.Remedy{Metric: "rss-peak-B", GOGC: 85,
+		Memory: gcmodel.Estimate{Value: 0.99, Lo: 0.95, Hi: 1.04}, CPU: gcmodel.Estimate{Value: 1.02, Lo: 1.01, Hi: 1.03}, Doubts: []gcmodel.Doubt{gcmodel.FewCycles}, Group: "go=1.27.4"}}
+	text := strings.Join(strings.Fields(r.Text(layout.Options{Width: 100})), " ")
+	for _, want := range []string{"GOGC=85 gets peak memory back, as dyno predicts: peak memory -1.0% [-5.0%, +4.0%] against before, and CPU time per request +2.0% [+1.0%, +3.0%].", "dyno predict out/1-versions --group 'go=1.27.4' says why"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	if s := (&Report{Answer: upgrade.Answer{Kind: upgrade.NotSafe}, Asked: true}).Status(false); s != 99 {

@@ -30,7 +30,7 @@ type trackFlags struct {
 func (o *trackFlags) flags(fs *pflag.FlagSet, forms ...string) {
 	fs.SortFlags = false
 	fs.StringVar(&o.Dir, "repo", ".", "a `dir`ectory of the repository")
-	fs.StringVar(&o.At, "store", "", "`place` of the lines: a directory, or a URL that takes GET and PUT (default the repository, refs/dyno/track)")
+	fs.StringVar(&o.At, "store", "", "`place` of the lines: a directory, s3://BUCKET/FOLDER, or a URL that takes GET and PUT (default the repository, refs/dyno/track)")
 	fs.StringVar(&o.remote, "sync", "", "fetch lines from this `remote` of the repository before, and push them after")
 	if len(forms) > 0 {
 		o.format.flags(fs, "format of the result: "+forms[0]+", or another: see dyno help track", forms...)

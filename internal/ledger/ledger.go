@@ -60,7 +60,7 @@ type SyncResult struct {
 }
 
 // Open returns the ledger of a place: "" is the git repository around dir, in which ref has the lines ("" is
-// [DefaultRef]); http://… or https://… is a folder of a web server; all else is a directory, which need not be there yet.
+// [DefaultRef]); http://… or https://… is a folder of a web server, and s3://BUCKET/FOLDER of a bucket; all else is a directory, which need not be there yet.
 // A web server has to know GET, PUT, ETag, If-Match and If-None-Match; the environment variable
 // DYNO_TRACK_AUTHORIZATION has the value of the header Authorization, if it wants one.
 func Open(ctx context.Context, place, dir, ref string) (*Ledger, error) {
@@ -72,13 +72,19 @@ func Open(ctx context.Context, place, dir, ref string) (*Ledger, error) {
 		}
 		return &Ledger{r}, nil
 	case is && (scheme == "http" || scheme == "https"):
-		s, err := openServer(place, os.Getenv("DYNO_TRACK_AUTHORIZATION"))
+		s, err := openServer(place)
+		if err != nil {
+			return nil, err
+		}
+		return &Ledger{s.authorized(os.Getenv("DYNO_TRACK_AUTHORIZATION"))}, nil
+	case is && scheme == "s3":
+		s, err := openS3(place, os.Getenv)
 		if err != nil {
 			return nil, err
 		}
 		return &Ledger{s}, nil
 	case is:
-		return nil, fmt.Errorf("open a ledger: dyno cannot reach %s:// (want a directory, http://… or https://…)", scheme)
+		return nil, fmt.Errorf("open a ledger: dyno cannot reach %s:// (want a directory, s3://…, http://… or https://…)", scheme)
 	}
 	path, err := filepath.Abs(place)
 	if err != nil {

@@ -218,7 +218,7 @@ func TestOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	for _, x := range []struct{ place, dir, ref, want string }{
-		{"s3://bucket/track", "", "", "dyno cannot reach s3://"},
+		{"ftp://bucket/track", "", "", "dyno cannot reach ftp://"},
 		{"http://user:hunter2@%zz/", "", "", "the URL cannot be read"},
 		{"https:///track", "", "", "the URL cannot be read"},
 		{file, "", "", "is not a directory"},

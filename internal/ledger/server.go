@@ -18,8 +18,10 @@ import (
 // A server has an object for each month, and one that names the months. An object is written only if it still is what
 // was read. The index comes first, so that it names all months, and perhaps one that is not there yet.
 type server struct {
-	base          *url.URL
-	authorization string
+	base *url.URL
+	name string // "" means base, without credentials
+	sign func(ctx context.Context, req *http.Request, body []byte) error
+	cure string // of a request that is forbidden
 }
 
 const indexFile = "index.json"
@@ -28,16 +30,31 @@ type index struct {
 	Months []string `json:"months"` // names of files, sorted
 }
 
-func openServer(place, authorization string) (*server, error) {
+func openServer(place string) (*server, error) {
 	base, err := url.Parse(place)
 	if err != nil || base.Host == "" {
 		return nil, errors.New("open a ledger: the URL cannot be read (want one such as https://example.org/track/)") // it may have a password
 	}
 	base.Fragment = ""
-	return &server{base, authorization}, nil
+	return &server{base: base}, nil
+}
+
+// authorized is a server that wants a header; "" means that it wants none.
+func (s *server) authorized(header string) *server {
+	s.cure = "DYNO_TRACK_AUTHORIZATION"
+	s.sign = func(_ context.Context, req *http.Request, _ []byte) error {
+		if header != "" {
+			req.Header.Set("Authorization", header)
+		}
+		return nil
+	}
+	return s
 }
 
 func (s *server) String() string {
+	if s.name != "" {
+		return s.name
+	}
 	u := *s.base
 	u.User, u.RawQuery, u.ForceQuery = nil, "", false
 	return u.String()
@@ -75,8 +92,8 @@ func (s *session) do(ctx context.Context, method, name string, header http.Heade
 		return nil, nil, fmt.Errorf("%s %s: the URL cannot be read", method, name)
 	}
 	req.Header = header
-	if s.authorization != "" {
-		req.Header.Set("Authorization", s.authorization)
+	if err := s.sign(ctx, req, body); err != nil {
+		return nil, nil, fmt.Errorf("%s %s: sign: %w", method, name, err)
 	}
 	resp, err := s.client.Do(req)
 	if e := (*url.Error)(nil); errors.As(err, &e) {
@@ -96,11 +113,11 @@ func (s *session) do(ctx context.Context, method, name string, header http.Heade
 	return resp, data, nil
 }
 
-func refused(method, name string, status int) error {
+func (s *server) refused(method, name string, status int) error {
 	cure := ""
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		cure = " (consider: DYNO_TRACK_AUTHORIZATION)"
+		cure = " (consider: " + s.cure + ")"
 	case status >= 300 && status < 400:
 		cure = " (consider: the URL that it redirects to)"
 	}
@@ -115,7 +132,7 @@ func (s *session) get(ctx context.Context, name string) ([]byte, version, error)
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, version{}, nil
 	case resp.StatusCode != http.StatusOK:
-		return nil, version{}, refused(http.MethodGet, name, resp.StatusCode)
+		return nil, version{}, s.refused(http.MethodGet, name, resp.StatusCode)
 	}
 	return data, version{true, resp.Header.Get("ETag")}, nil
 }
@@ -137,9 +154,9 @@ func (s *session) put(ctx context.Context, name string, data []byte, old version
 	}
 	switch status := resp.StatusCode; {
 	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		return &lostError{old.tag, refused(http.MethodPut, name, status)}
+		return &lostError{old.tag, s.refused(http.MethodPut, name, status)}
 	case status < 200 || status > 299:
-		return refused(http.MethodPut, name, status)
+		return s.refused(http.MethodPut, name, status)
 	}
 	return nil
 }
@@ -220,7 +237,7 @@ func (s *session) name(ctx context.Context, months []string) error {
 	case resp.StatusCode >= 200 && resp.StatusCode <= 299:
 		return errors.New("the server ignores If-Match: two that write at once would lose lines (want a server that knows conditional PUT)")
 	case !slices.Contains([]int{http.StatusPreconditionFailed, http.StatusConflict, http.StatusNotFound}, resp.StatusCode):
-		return refused(http.MethodPut, indexFile, resp.StatusCode)
+		return s.refused(http.MethodPut, indexFile, resp.StatusCode)
 	}
 	known := len(i.Months)
 	for _, m := range months {

@@ -79,8 +79,8 @@ bisect does. Each look may be wrong in 0.05% of cases, and there are at most two
 measured commit: so of 1,000 commits at most one has a false alarm, on average.
 
 The lines are in the repository, in refs/dyno/track, and --sync REMOTE fetches and pushes
-them (which takes the right to push); or in a directory or behind a URL (--store). Several
-machines may add to one track. Builds of the anchor take a clone with its history. After
+them (which takes the right to push); or with --store in a directory, a bucket of S3, or
+behind a URL. Several machines may add to one track. Builds of the anchor take a clone with its history. After
 a rebase or a squash a line stays with the commit that has the same content. A run that is
 cut off leaves no line: run it again. The runs themselves are in dyno-runs, as always.`
 

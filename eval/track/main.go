@@ -112,7 +112,7 @@ func run(ctx context.Context, o options) error {
 // chosen are the commits that are really measured: the first ones, which the others are drawn from, and some at random.
 func (s *study) chosen() map[int]bool {
 	real := map[int]bool{}
-	for i := 1; i <= min(8, s.real) && i < s.commits; i++ {
+	for i := 1; i <= min(20, s.real) && i < s.commits; i++ {
 		real[i] = true
 	}
 	for len(real) < min(s.real, s.commits-1) {

@@ -106,22 +106,26 @@ type ratios struct {
 	Before []float64 `json:"before"`
 }
 
-// draw writes the line of a commit that is not really measured: the true level, and what the blocks of a commit that was measured differed by from
-// its own true level, as a whole and one by one.
+// draw writes the line of a commit that is not really measured: its true level, and what the blocks of a commit that was measured differed by from
+// its own true level, or the reverse of that, as a comparison of equals may come out either way. The blocks stay together: drawn one by one with
+// replacement, their mean would vary twice as much as that of real commits.
 func (s *study) draw(i int) error {
 	from := s.points[s.rng.IntN(len(s.points))]
 	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}
 	if last, err := lastPoint(filepath.Join(s.dir, "lines")); err == nil {
 		p.Anchor = last.Anchor
 	}
-	between := func(metric, commit, other string) float64 {
-		return s.level(metric, s.index(commit)) - s.level(metric, s.index(other))
-	}
+	sign := float64(1 - 2*s.rng.IntN(2))
 	for metric, r := range from.Logs {
-		p.Logs[metric] = ratios{
-			s.drawn(r.Anchor, between(metric, p.Commit, p.Anchor)-between(metric, from.Commit, from.Anchor)),
-			s.drawn(r.Before, between(metric, p.Commit, p.Before)-between(metric, from.Commit, from.Before)),
+		moved := func(logs []float64, other, otherOfFrom string) (out []float64) {
+			is := s.level(metric, i) - s.level(metric, s.index(other))
+			was := s.level(metric, s.index(from.Commit)) - s.level(metric, s.index(otherOfFrom))
+			for _, x := range logs {
+				out = append(out, is+sign*(x-was))
+			}
+			return out
 		}
+		p.Logs[metric] = ratios{moved(r.Anchor, p.Anchor, from.Anchor), moved(r.Before, p.Before, from.Before)}
 	}
 	s.raw[i] = s.base["cpu-sec/req"] * math.Exp(s.level("cpu-sec/req", i)) * s.weather()
 	line, err := json.Marshal(p)
@@ -134,14 +138,6 @@ func (s *study) draw(i int) error {
 	}
 	_, err = f.Write(append(line, '\n'))
 	return errors.Join(err, f.Close())
-}
-
-// drawn are blocks, drawn with replacement and moved.
-func (s *study) drawn(logs []float64, by float64) (out []float64) {
-	for range logs {
-		out = append(out, by+logs[s.rng.IntN(len(logs))])
-	}
-	return out
 }
 
 // weather is how a plain figure of another day differs: as the real ones do among commits of one level.

@@ -36,7 +36,7 @@ func openS3(place string, env func(string) string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: the endpoint %q cannot be read", place, at)
 	}
-	s.name, s.cure = place, "the keys, and whether they may s3:GetObject, s3:PutObject and s3:ListBucket, without which what is not there yet is forbidden"
+	s.bucket, s.cure = place, "the keys, and whether they may s3:GetObject, s3:PutObject and s3:ListBucket, without which what is not there yet is forbidden"
 	v4 := signer.NewSigner(func(o *signer.SignerOptions) { o.DisableURIPathEscaping = true }) // as S3 wants
 	s.sign = func(ctx context.Context, req *http.Request, body []byte) error {
 		sum := sha256.Sum256(body)

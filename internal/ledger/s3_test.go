@@ -66,6 +66,11 @@ func signed(r *http.Request) bool {
 func TestS3(t *testing.T) {
 	objects := &bucket{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/none/") {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, "<Error><Code>NoSuchBucket</Code></Error>")
+			return
+		}
 		if !signed(r) || !strings.HasPrefix(r.URL.Path, "/shop/a b/track/") {
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -87,6 +92,9 @@ func TestS3(t *testing.T) {
 	}
 	if lines, skipped, err := open(t, "s3://shop/a b/track", "").Read(t.Context()); err != nil || len(lines) != 3 || skipped.Lines != 0 {
 		t.Errorf("%d lines, %+v, %v", len(lines), skipped, err)
+	}
+	if _, _, err := open(t, "s3://none/track", "").Read(t.Context()); err == nil || !strings.Contains(err.Error(), "404 Not Found NoSuchBucket") {
+		t.Errorf("a bucket that is not there: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
 	_, _, err := open(t, "s3://shop/a b/track", "").Read(t.Context())

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +19,10 @@ import (
 // A server has an object for each month, and one that names the months. An object is written only if it still is what
 // was read. The index comes first, so that it names all months, and perhaps one that is not there yet.
 type server struct {
-	base *url.URL
-	name string // "" means base, without credentials
-	sign func(ctx context.Context, req *http.Request, body []byte) error
-	cure string // of a request that is forbidden
+	base   *url.URL
+	bucket string // s3://…; "" of another server
+	sign   func(ctx context.Context, req *http.Request, body []byte) error
+	cure   string // of a request that is forbidden
 }
 
 const indexFile = "index.json"
@@ -52,8 +53,8 @@ func (s *server) authorized(header string) *server {
 }
 
 func (s *server) String() string {
-	if s.name != "" {
-		return s.name
+	if s.bucket != "" {
+		return s.bucket
 	}
 	u := *s.base
 	u.User, u.RawQuery, u.ForceQuery = nil, "", false
@@ -113,26 +114,34 @@ func (s *session) do(ctx context.Context, method, name string, header http.Heade
 	return resp, data, nil
 }
 
-func (s *server) refused(method, name string, status int) error {
-	cure := ""
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		cure = " (consider: " + s.cure + ")"
-	case status >= 300 && status < 400:
-		cure = " (consider: the URL that it redirects to)"
+// refused is the error of an answer. Of what the server says it has only the code of a bucket's error, which is one word.
+func (s *server) refused(method, name string, resp *http.Response, body []byte) error {
+	text := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	if code := bucketCode.FindSubmatch(body); code != nil && s.bucket != "" {
+		text += " " + string(code[1])
 	}
-	return fmt.Errorf("%s %s: %d %s%s", method, name, status, http.StatusText(status), cure)
+	switch status := resp.StatusCode; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		text += " (consider: " + s.cure + ")"
+	case s.bucket != "" && (status == http.StatusBadRequest || status >= 300 && status < 400):
+		text += " (consider: AWS_REGION, which has to be the bucket's)"
+	case status >= 300 && status < 400:
+		text += " (consider: the URL that it redirects to)"
+	}
+	return fmt.Errorf("%s %s: %s", method, name, text)
 }
+
+var bucketCode = regexp.MustCompile(`<Code>([A-Za-z]{1,60})</Code>`)
 
 func (s *session) get(ctx context.Context, name string) ([]byte, version, error) {
 	resp, data, err := s.do(ctx, http.MethodGet, name, http.Header{"Cache-Control": {"no-cache"}}, nil)
 	switch {
 	case err != nil:
 		return nil, version{}, err
-	case resp.StatusCode == http.StatusNotFound:
+	case resp.StatusCode == http.StatusNotFound && !(s.bucket != "" && bytes.Contains(data, []byte("<Code>NoSuchBucket</Code>"))):
 		return nil, version{}, nil
 	case resp.StatusCode != http.StatusOK:
-		return nil, version{}, s.refused(http.MethodGet, name, resp.StatusCode)
+		return nil, version{}, s.refused(http.MethodGet, name, resp, data)
 	}
 	return data, version{true, resp.Header.Get("ETag")}, nil
 }
@@ -148,15 +157,15 @@ func (s *session) put(ctx context.Context, name string, data []byte, old version
 	default:
 		header.Set("If-Match", old.tag)
 	}
-	resp, _, err := s.do(ctx, http.MethodPut, name, header, data)
+	resp, said, err := s.do(ctx, http.MethodPut, name, header, data)
 	if err != nil {
 		return err
 	}
 	switch status := resp.StatusCode; {
 	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		return &lostError{old.tag, s.refused(http.MethodPut, name, status)}
+		return &lostError{old.tag, s.refused(http.MethodPut, name, resp, said)}
 	case status < 200 || status > 299:
-		return s.refused(http.MethodPut, name, status)
+		return s.refused(http.MethodPut, name, resp, said)
 	}
 	return nil
 }
@@ -230,14 +239,14 @@ func (s *session) name(ctx context.Context, months []string) error {
 	if !old.there {
 		text = []byte(`{"months":[]}`)
 	}
-	resp, _, err := s.do(ctx, http.MethodPut, indexFile, http.Header{"If-Match": {`"none"`}}, text)
+	resp, said, err := s.do(ctx, http.MethodPut, indexFile, http.Header{"If-Match": {`"none"`}}, text)
 	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode >= 200 && resp.StatusCode <= 299:
 		return errors.New("the server ignores If-Match: two that write at once would lose lines (want a server that knows conditional PUT)")
 	case !slices.Contains([]int{http.StatusPreconditionFailed, http.StatusConflict, http.StatusNotFound}, resp.StatusCode):
-		return s.refused(http.MethodPut, indexFile, resp.StatusCode)
+		return s.refused(http.MethodPut, indexFile, resp, said)
 	}
 	known := len(i.Months)
 	for _, m := range months {

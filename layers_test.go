@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"subject/samecode":    {},
 	"subject/guard":       {"cgroup"},
 	"subject/image":       {},
-	"subject/lastlines":   {},
+	"subject/lastlines":   {"gctrace"},
 	"needs":               {".", "needs/relay", "probe", "subject", "subject/freeport", "subject/guard", "subject/lastlines"},
 	"needs/relay":         {".", "load/pace"},
 	"subject/worktree":    {"."},

@@ -34,6 +34,7 @@ const (
 type Splitter struct {
 	mu      sync.Mutex
 	log     io.Writer
+	also    func(log []byte) // may be nil
 	trace   io.Writer
 	err     error  // the first of log and trace
 	out     []byte // trace lines that are not written yet
@@ -53,6 +54,10 @@ func NewSplitter(log, trace io.Writer) *Splitter {
 	s.lines = assembler{grammar: current, log: s.writeLog, done: s.finish}
 	return s
 }
+
+// Also calls f with all of the log, in parts, beyond LogLimit too. f must not keep the slice, nor call the Splitter. Also is called before the
+// first Write.
+func (s *Splitter) Also(f func(log []byte)) { s.also = f }
 
 // Write always returns len(p) and nil.
 func (s *Splitter) Write(p []byte) (int, error) {
@@ -95,6 +100,9 @@ func (s *Splitter) flush() {
 }
 
 func (s *Splitter) writeLog(p []byte) {
+	if s.also != nil {
+		s.also(p)
+	}
 	if len(s.last) > 2*lastSize {
 		s.last = append(s.last[:0], s.last[len(s.last)-lastSize:]...)
 	}

@@ -84,7 +84,11 @@ func (c *Campaign) Close() error {
 // prepare builds the subjects of a plan that are not yet built.
 func (c *Campaign) prepare(ctx context.Context, hands *lab.Lab, e *dyno.Experiment) (err error) {
 	if e.Subject.Source() {
-		b := progress.NewBuild(c.Stderr, e.Subject.String())
+		of := e.Subject.String()
+		if all := e.Levels(); len(all) == 1 && len(all[0]) > 0 {
+			of += ", " + all[0].String()
+		}
+		b := progress.NewBuild(c.Stderr, of)
 		hands.Building = b.Step
 		err = hands.PrepareAll(ctx, e)
 		b.Close()

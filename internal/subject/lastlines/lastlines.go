@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dynolab/dyno/gctrace"
 )
 
 const (
@@ -17,48 +19,41 @@ const (
 // Lines keeps the last lines of an output and passes everything on. It does not keep lines of the GC trace.
 // After a panic it keeps the first lines, not the dump of a thousand goroutines.
 type Lines struct {
-	next io.Writer // may be nil
+	next   io.Writer // may be nil
+	parted bool      // next has taken out the GC trace
 
 	mu    sync.Mutex
 	line  []byte // not ended yet
-	torn  []byte // a line of the GC trace that other text came into
 	lines [][]byte
 	room  int // lines that are still kept after a panic
 	panic bool
 }
 
-// New returns Lines that pass everything on to next.
+// New returns Lines that pass everything on to next. If that is a [*gctrace.Splitter], they keep lines of the program's log: the
+// runtime writes a line of the trace in pieces, and what a service says last may come between them.
 func New(next io.Writer) *Lines {
-	return &Lines{next: next, line: make([]byte, 0, lineWidth), torn: make([]byte, 0, lineWidth)}
+	t := &Lines{next: next, line: make([]byte, 0, lineWidth)}
+	if s, ok := next.(*gctrace.Splitter); ok {
+		t.parted = true
+		s.Also(t.take)
+	}
+	return t
 }
 
-// Write takes one write(2) of the program, or text as it comes. It allocates nothing in the long run: it is called
-// for every few bytes of the GC trace.
+// Write allocates nothing in the long run: it is called for every few bytes of the GC trace.
 func (t *Lines) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	if t.interrupts(p) {
-		t.torn, t.line = append(t.torn[:0], t.line...), t.line[:0]
-		t.take(p)
-		t.line = append(t.line, t.torn...)
-	} else {
+	if !t.parted {
 		t.take(p)
 	}
-	t.mu.Unlock()
 	if t.next != nil {
 		return t.next.Write(p)
 	}
 	return len(p), nil
 }
 
-// interrupts reports whether p is whole lines of the program's own that came between two pieces of a line of the GC
-// trace. Without that, a service's last words are lost if it ends in its first collection. The runtime ends such a
-// line with a newline alone (runtime/mgc.go); where writes are merged, a few words are before it.
-func (t *Lines) interrupts(p []byte) bool {
-	return bytes.HasPrefix(t.line, []byte("gc ")) && len(p) > 1 && p[len(p)-1] == '\n' &&
-		!bytes.HasSuffix(p, []byte(" P\n")) && !bytes.HasSuffix(p, []byte(" (forced)\n"))
-}
-
 func (t *Lines) take(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for rest := p; len(rest) > 0; {
 		i := bytes.IndexByte(rest, '\n')
 		part := rest

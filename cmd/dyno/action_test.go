@@ -149,7 +149,7 @@ func TestTrackJobs(t *testing.T) {
 		}
 	}
 	var component struct {
-		Job struct{ Script []string } `yaml:"dyno-track"`
+		Job struct{ Script []string } `yaml:"$[[ inputs.job ]]"`
 	}
 	for file, into := range map[string]any{"action.yml": &action, "templates/track.yml": &component} {
 		text, err := os.ReadFile("../../" + file)
@@ -172,7 +172,11 @@ func TestTrackJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, temp, remote := revisions(t), t.TempDir(), t.TempDir()
-			issue := filepath.Join(temp, "issue")
+			issue, config := filepath.Join(temp, "issue"), filepath.Join(temp, "gitconfig")
+			push := "[url \"" + remote + "\"]\n\tinsteadOf = https://oauth2:secret@gitlab.example:8443/git/a/b.git\n"
+			if err := os.WriteFile(config, []byte(push), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			stub := func(name, text string) {
 				if err := os.WriteFile(filepath.Join(temp, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 					t.Fatal(err)
@@ -185,14 +189,15 @@ func TestTrackJobs(t *testing.T) {
 				sh := exec.Command("bash", "-eo", "pipefail", "-c", command)
 				sh.Dir = dir
 				sh.Env = append(append(os.Environ(), goEnviron(t)...), "PATH="+temp+":"+os.Getenv("PATH"), "RUNNER_TEMP="+temp, "GITHUB_STEP_SUMMARY="+filepath.Join(temp, "summary"),
-					"TARGET=./cmd/server", "ARGS=--path /search -c 2 -d 100ms", "GITLAB_TOKEN=x", "CI_SERVER_HOST=gitlab.example", "CI_PROJECT_PATH=a/b")
+					"TARGET=./cmd/server", "ARGS=--path /search -c 2 -d 100ms",
+					"GITLAB_TOKEN=secret", "CI_SERVER_PROTOCOL=https", "CI_SERVER_URL=https://gitlab.example:8443/git", "CI_PROJECT_PATH=a/b", "GIT_CONFIG_GLOBAL="+config)
 				if out, err := sh.CombinedOutput(); err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
 			}
 			run("git init -q --bare " + remote + " && git remote add origin " + remote)
-			run(strings.Replace(script, "git remote set-url", ": git remote set-url", 1))
-			run("git ls-remote --exit-code origin refs/dyno/track")
+			run(script)
+			run("git ls-remote --exit-code origin refs/dyno/track && ! grep -r secret .git/config")
 			if text, err := os.ReadFile(issue); err == nil {
 				t.Errorf("the first commit has an issue: %s", text)
 			}

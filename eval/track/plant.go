@@ -107,25 +107,35 @@ type ratios struct {
 }
 
 // draw writes the line of a commit that is not really measured: its true level, and what the blocks of a commit that was measured differed by from
-// its own true level, or the reverse of that, as a comparison of equals may come out either way. The blocks stay together: drawn one by one with
-// replacement, their mean would vary twice as much as that of real commits.
+// its own true level, or the reverse of that about the mean of all commits, as a comparison of equals may come out either way. The blocks stay
+// together: drawn one by one with replacement, their mean would vary twice as much as that of real commits.
 func (s *study) draw(i int) error {
 	from := s.points[s.rng.IntN(len(s.points))]
 	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}
 	if last, err := lastPoint(filepath.Join(s.dir, "lines")); err == nil {
 		p.Anchor = last.Anchor
 	}
-	sign := float64(1 - 2*s.rng.IntN(2))
-	for metric, r := range from.Logs {
-		moved := func(logs []float64, other, otherOfFrom string) (out []float64) {
-			is := s.level(metric, i) - s.level(metric, s.index(other))
-			was := s.level(metric, s.index(from.Commit)) - s.level(metric, s.index(otherOfFrom))
-			for _, x := range logs {
-				out = append(out, is+sign*(x-was))
+	mirrored := s.rng.IntN(2) == 0
+	moved := func(rest []float64, to, middle float64) (out []float64) {
+		for _, x := range rest {
+			if mirrored {
+				x = 2*middle - x
 			}
-			return out
+			out = append(out, to+x)
 		}
-		p.Logs[metric] = ratios{moved(r.Anchor, p.Anchor, from.Anchor), moved(r.Before, p.Before, from.Before)}
+		return out
+	}
+	for metric := range from.Logs {
+		var all ratios
+		for k := range s.points {
+			r := s.rest(&s.points[k], metric)
+			all.Anchor, all.Before = append(all.Anchor, r.Anchor...), append(all.Before, r.Before...)
+		}
+		r, is := s.rest(&from, metric), s.level(metric, i)
+		p.Logs[metric] = ratios{
+			moved(r.Anchor, is-s.level(metric, s.index(p.Anchor)), mean(all.Anchor)),
+			moved(r.Before, is-s.level(metric, i-1), mean(all.Before)),
+		}
 	}
 	s.raw[i] = s.base["cpu-sec/req"] * math.Exp(s.level("cpu-sec/req", i)) * s.weather()
 	line, err := json.Marshal(p)
@@ -138,6 +148,25 @@ func (s *study) draw(i int) error {
 	}
 	_, err = f.Write(append(line, '\n'))
 	return errors.Join(err, f.Close())
+}
+
+// rest is what the blocks of a measured commit deviated by from the truth.
+func (s *study) rest(p *point, metric string) (r ratios) {
+	of := func(logs []float64, other string) (rest []float64) {
+		truly := s.level(metric, s.index(p.Commit)) - s.level(metric, s.index(other))
+		for _, x := range logs {
+			rest = append(rest, x-truly)
+		}
+		return rest
+	}
+	return ratios{of(p.Logs[metric].Anchor, p.Anchor), of(p.Logs[metric].Before, p.Before)}
+}
+
+func mean(xs []float64) (m float64) {
+	for _, x := range xs {
+		m += x / float64(len(xs))
+	}
+	return m
 }
 
 // weather is how a plain figure of another day differs: as the real ones do among commits of one level.

@@ -20,6 +20,9 @@ const (
 	secretKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 )
 
+// All else is escaped, each byte: docs.aws.amazon.com, "UriEncode()".
+var unreserved = regexp.MustCompile(`(?s)[^A-Za-z0-9\-._~/]`)
+
 var authorized = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=` + accessKey + `/(\d{8})/eu-west-1/s3/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$`)
 
 // signed reports whether a request has the signature that S3 wants: docs.aws.amazon.com, Signature Version 4, "Create a signed request".
@@ -35,7 +38,12 @@ func signed(r *http.Request) bool {
 	if hash != sum(string(body)) {
 		return false
 	}
-	canonical := r.Method + "\n" + r.URL.EscapedPath() + "\n\n"
+	canonical := r.Method + "\n" + unreserved.ReplaceAllStringFunc(r.URL.Path, func(c string) (bytes string) {
+		for i := range len(c) {
+			bytes += fmt.Sprintf("%%%02X", c[i])
+		}
+		return bytes
+	}) + "\n\n"
 	for name := range strings.SplitSeq(m[2], ";") {
 		value := strings.Join(r.Header.Values(name), ",")
 		switch name {
@@ -71,7 +79,7 @@ func TestS3(t *testing.T) {
 			io.WriteString(w, "<Error><Code>NoSuchBucket</Code></Error>")
 			return
 		}
-		if !signed(r) || !strings.HasPrefix(r.URL.Path, "/shop/a b/track/") {
+		if !signed(r) || !strings.HasPrefix(r.URL.Path, "/shop/") {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -96,12 +104,28 @@ func TestS3(t *testing.T) {
 	if _, _, err := open(t, "s3://none/track", "").Read(t.Context()); err == nil || !strings.Contains(err.Error(), "404 Not Found NoSuchBucket") {
 		t.Errorf("a bucket that is not there: %v", err)
 	}
+	objects.mu.Lock()
+	clear(objects.objects)
+	objects.mu.Unlock()
+	for _, folder := range []string{"", "/", "/a/", "/a+b", "/team=a,b", "/c#/x", "/c#/y", "/a%23b", "/a?b", "/100%", "/ü@(!)&:'*"} {
+		if err := open(t, "s3://shop"+folder, "").Add(t.Context(), []json.RawMessage{line(1, "x")}); err != nil {
+			t.Errorf("folder %s: %v", folder, err)
+		}
+		if name := "/shop" + strings.TrimSuffix(folder, "/") + "/index.json"; objects.objects[name] == "" {
+			t.Errorf("folder %s: no %s", folder, name)
+		}
+	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "https://user:hunter2@minio:9x00")
+	if _, err := Open(t.Context(), "s3://shop/track", "", ""); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "AWS_ENDPOINT_URL") {
+		t.Error(err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", server.URL)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "another")
 	_, _, err := open(t, "s3://shop/a b/track", "").Read(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "403 Forbidden (consider: the keys") || strings.Contains(err.Error(), "another") {
 		t.Error(err)
 	}
-	for _, place := range []string{"s3:///track", "s3://user:pass@shop/track", "s3://shop/track?x=1"} {
+	for _, place := range []string{"s3:///track", "s3://user:pass@shop/track", "s3://shop/a/../b", "s3://shop//a"} {
 		if _, err := Open(t.Context(), place, "", ""); err == nil || strings.Contains(err.Error(), "pass") {
 			t.Errorf("%s: %v", place, err)
 		}

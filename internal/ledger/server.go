@@ -123,7 +123,7 @@ func (s *server) refused(method, name string, resp *http.Response, body []byte) 
 	switch status := resp.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		text += " (consider: " + s.cure + ")"
-	case s.bucket != "" && (status == http.StatusBadRequest || status >= 300 && status < 400):
+	case s.bucket != "" && (bytes.Contains(body, []byte("<Code>AuthorizationHeaderMalformed</Code>")) || status >= 300 && status < 400):
 		text += " (consider: AWS_REGION, which has to be the bucket's)"
 	case status >= 300 && status < 400:
 		text += " (consider: the URL that it redirects to)"

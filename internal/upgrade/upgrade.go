@@ -345,14 +345,14 @@ func (u *Upgrade) changed() (metric dyno.Metric, v compare.Versus, ok bool) {
 	return metric, v, ok
 }
 
-// Changed is the ratio of a metric to what it was; NaN if it is not known.
-func (a *Answer) Changed(metric string) float64 {
+// Changed is the ratio of a metric to what it was, with its interval; NaN if it is not known.
+func (a *Answer) Changed(metric string) (ratio, lo, hi float64) {
 	if a.Table != nil {
 		if v, ok := a.Table.Settings[1].Versus[metric]; ok {
-			return v.Ratio
+			return v.Ratio, v.Lo, v.Hi
 		}
 	}
-	return math.NaN()
+	return math.NaN(), math.NaN(), math.NaN()
 }
 
 // Traded is the metric that surely got worse of those of which GOGC gives one for the other, peak memory and CPU time; "" if neither did, or

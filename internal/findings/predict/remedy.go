@@ -1,24 +1,28 @@
 package predict
 
 import (
+	"math"
+	"slices"
+
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// A Remedy is a GOGC with which a metric that got worse is predicted to be what it was.
+// A Remedy is a GOGC with which a metric that got worse is predicted to be what it was, or better.
 type Remedy struct {
 	Metric string
 	GOGC   float64
-	Memory gcmodel.Estimate // peak memory as a ratio to what it was before
+	Memory gcmodel.Estimate // peak memory as a ratio to what it was before; NaN if not known
 	CPU    gcmodel.Estimate // CPU time of a request, likewise
 	Doubts []gcmodel.Doubt
 	Group  string // as Options have it
 }
 
 // RemedyOf predicts from the run in a directory, of the setting in it that got worse. changed are the ratios of the metrics to what they
-// were before, as measured; NaN if not known. It is nil if metric is "", no GOGC is predicted to help, or nothing can be predicted.
-func RemedyOf(dir string, worse dyno.Setting, metric string, changed func(metric string) float64) *Remedy {
+// were before, as measured, with their intervals; NaN if not known. It is nil if metric is "", if nothing can be predicted, or if no GOGC is
+// sure to make the metric better than it is now.
+func RemedyOf(dir string, worse dyno.Setting, metric string, changed func(metric string) (ratio, lo, hi float64)) *Remedy {
 	if metric == "" {
 		return nil
 	}
@@ -33,24 +37,43 @@ func RemedyOf(dir string, worse dyno.Setting, metric string, changed func(metric
 	return s.remedy(s.Fit(), metric, changed)
 }
 
-func (s *Source) remedy(m Model, metric string, changed func(metric string) float64) *Remedy {
+func (s *Source) remedy(m Model, metric string, changed func(metric string) (ratio, lo, hi float64)) *Remedy {
+	if slices.ContainsFunc(s.Notes, func(n Note) bool { return slices.Contains([]NoteKind{InForce, Implied, Changed}, n.Kind) }) {
+		return nil // the program sets GOGC itself, so the variable may do nothing
+	}
 	now := s.Pooled[0].Setting
 	today := m.Predict(now)
+	worse, _, _ := changed(metric)
 	for _, gogc := range remedies(metric, now.GOGC) {
 		p := m.Predict(gcmodel.Setting{GOGC: gogc, Limit: now.Limit})
 		if p.Spiral {
 			break
 		}
-		ratio := func(of, to gcmodel.Estimate, metric string) gcmodel.Estimate {
-			by := changed(metric) / to.Value
-			return gcmodel.Estimate{Value: by * of.Value, Lo: by * of.Lo, Hi: by * of.Hi}
+		r := &Remedy{metric, gogc, against(p.RSSPeak, today.RSSPeak, memory, changed), against(p.CPU, today.CPU, cpu, changed), p.Doubts, s.Group}
+		back := r.Memory
+		if metric == cpu {
+			back = r.CPU
 		}
-		r := &Remedy{metric, gogc, ratio(p.RSSPeak, today.RSSPeak, memory), ratio(p.CPU, today.CPU, cpu), p.Doubts, s.Group}
-		if metric == memory && r.Memory.Value <= 1 || metric == cpu && r.CPU.Value <= 1 {
-			return r
+		if back.Value <= 1 {
+			if back.Hi < worse {
+				return r
+			}
+			break // the model does not know this well enough
 		}
 	}
 	return nil
+}
+
+// against is a prediction as a ratio to what the metric was before: the change that was measured, times that which is predicted. The errors of
+// both add up as squares of logarithms.
+func against(of, now gcmodel.Estimate, metric string, changed func(metric string) (ratio, lo, hi float64)) gcmodel.Estimate {
+	ratio, lo, hi := changed(metric)
+	value := ratio * of.Value / now.Value
+	return gcmodel.Estimate{
+		Value: value,
+		Lo:    value * math.Exp(-math.Hypot(math.Log(of.Value/of.Lo), math.Log(ratio/lo))),
+		Hi:    value * math.Exp(math.Hypot(math.Log(of.Hi/of.Value), math.Log(hi/ratio))),
+	}
 }
 
 const (

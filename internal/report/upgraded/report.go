@@ -276,23 +276,37 @@ func (r *Report) todo() (lines []string) {
 	return lines
 }
 
-// remedy says which GOGC is predicted to get a metric back, and what it costs.
+// remedy says which GOGC is predicted to get a metric back, and what it costs. It says nothing where the cost is more than is allowed.
 func (r *Report) remedy() string {
 	x := r.Remedy
-	if x == nil {
+	if x == nil || r.Kind == upgrade.Safe {
 		return ""
 	}
-	of := map[string]gcmodel.Estimate{"rss-peak-B": x.Memory, "cpu-sec/req": x.CPU}
+	predicted := map[string]gcmodel.Estimate{"rss-peak-B": x.Memory, "cpu-sec/req": x.CPU}
 	other := "cpu-sec/req"
 	if x.Metric == other {
 		other = "rss-peak-B"
 	}
 	said := func(metric string) string {
-		return words.MetricNoun(metric) + " " + span(of[metric].Value, of[metric].Lo, of[metric].Hi)
+		e := predicted[metric]
+		return span(e.Value, e.Lo, e.Hi) + " " + words.MetricNoun(metric)
 	}
-	line := fmt.Sprintf("GOGC=%.0f gets %s back, as dyno predicts: %s against before, and %s.", x.GOGC, words.MetricNoun(x.Metric), said(x.Metric), said(other))
+	for _, j := range r.Judged {
+		if j.Metric == other && predicted[other].Value-1 > j.Limit {
+			return ""
+		}
+	}
+	line, of := said(x.Metric), "against the old version"
+	if !math.IsNaN(predicted[other].Value) {
+		line, of = line+" and "+said(other), "both against the old version"
+	}
+	begin := "A way out may be"
+	if len(r.todo()) > 0 {
+		begin = "Or set"
+	}
+	line = fmt.Sprintf("%s GOGC=%.0f: with it, dyno predicts %s, %s.", begin, x.GOGC, line, of)
 	if len(x.Doubts) > 0 {
-		line += fmt.Sprintf(" The prediction may be wrong by more than that: dyno predict %s/%s --group '%s' says why.", r.Dir, r.Run, x.Group)
+		line += fmt.Sprintf(" That may be wrong by more: dyno predict %s/%s --group '%s' --gogc %.0f says why.", r.Dir, r.Run, x.Group, x.GOGC)
 	}
 	return line
 }

@@ -55,8 +55,8 @@ func NewSplitter(log, trace io.Writer) *Splitter {
 	return s
 }
 
-// Also calls f with all of the log, in parts, beyond LogLimit too. f must not keep the slice, nor call the Splitter. Also is called before the
-// first Write.
+// Also passes the log to f, too, in parts, and beyond LogLimit. f must neither keep the slice nor call the Splitter. Call Also before the first
+// Write.
 func (s *Splitter) Also(f func(log []byte)) { s.also = f }
 
 // Write always returns len(p) and nil.

@@ -140,7 +140,8 @@ func TestComponent(t *testing.T) {
 	}
 }
 
-// Both keep their lines at the remote, and say nothing while nothing has changed. Where a change is shown, they write an issue about it.
+// The action and the component that track commits keep their lines at the remote. They write an issue about a change that is shown, and none
+// before.
 func TestTrackJobs(t *testing.T) {
 	scripts := map[string]string{}
 	var action struct {

@@ -30,8 +30,8 @@ func groups() (list []string) {
 	return list
 }
 
-// noGroups fails the test if a control group is left. Supervisors need a moment after dyno was killed. Tests of other packages, which
-// .ci/run runs beside, make groups of their own: those that come later do not count, nor those with a process.
+// noGroups fails the test if a control group is left. Supervisors need a moment after dyno was killed. .ci/run runs tests of other packages
+// beside, which make groups of their own: a group that comes later does not count, nor one that has a process.
 func noGroups(t *testing.T) {
 	t.Helper()
 	left := groups()

@@ -106,9 +106,9 @@ type ratios struct {
 	Before []float64 `json:"before"`
 }
 
-// draw writes the line of a commit that is not really measured: its true level, and what the blocks of a commit that was measured differed by from
-// its own true level, or the reverse of that about the mean of all commits, as a comparison of equals may come out either way. The blocks stay
-// together: drawn one by one with replacement, their mean would vary twice as much as that of real commits.
+// draw writes the line of a commit that is not really measured. It takes a commit that was, and moves its blocks to the true level, with all that
+// they deviate by. Every second time it mirrors the deviations about the mean of all commits, as a comparison of equals may come out either way.
+// The blocks stay together: drawn one by one with replacement, their mean would vary twice as much as that of real commits.
 func (s *study) draw(i int) error {
 	from := s.points[s.rng.IntN(len(s.points))]
 	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}

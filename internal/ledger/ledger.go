@@ -1,5 +1,5 @@
 // Package ledger keeps lines of JSON that CI jobs and laptops write over months, in a ref of a git repository, in a
-// directory, or on a web server. It owns the order of the lines, the months that they are filed by, and that nothing is
+// directory, in a bucket, or on a web server. It owns the order of the lines, the months that they are filed by, and that nothing is
 // lost when several write at once. It does not know what a line says, but for its time.
 //
 // A line is a JSON object with a member "at", a time of RFC 3339. Equal lines are one line. A file has the lines of one

@@ -20,8 +20,8 @@ import (
 // Names of buckets are narrower at Amazon, and were wider once.
 var bucketName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$`)
 
-// openS3 returns the server of a folder in a bucket, s3://BUCKET/FOLDER, which is taken as it is written, as by Amazon's own tools. Keys, region
-// and endpoint are those of their variables.
+// openS3 returns the server of a folder in a bucket, s3://BUCKET/FOLDER. It takes the folder as it is written, and keys, region and endpoint from
+// the variables of Amazon's own tools.
 func openS3(place string, env func(string) string) (*server, error) {
 	bucket, folder, _ := strings.Cut(strings.TrimPrefix(place, "s3://"), "/")
 	folder = strings.TrimSuffix(folder, "/")
@@ -44,7 +44,7 @@ func openS3(place string, env func(string) string) (*server, error) {
 	if err != nil || s.base.RawQuery != "" {
 		return nil, fmt.Errorf("open %s: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL is no address (want one such as https://minio.example.org:9000)", place)
 	}
-	// The bucket is in the path, since a certificate for *.s3.amazonaws.com is none for a bucket with a dot.
+	// The path has the bucket: no certificate covers a host whose bucket has a dot.
 	s.base = s.base.JoinPath(bucket, escaped(folder))
 	s.bucket, s.cure = place, "the keys, and what they may do: s3:GetObject, s3:PutObject, and s3:ListBucket, without which S3 forbids to read what is not there yet"
 	v4 := signer.NewSigner(func(o *signer.SignerOptions) { o.DisableURIPathEscaping = true }) // as S3 wants

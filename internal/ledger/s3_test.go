@@ -70,7 +70,7 @@ func signed(r *http.Request) bool {
 	return hex.EncodeToString(key) == m[3]
 }
 
-// A bucket takes signed requests only, and the credentials are nowhere in what is said.
+// The ledger signs each request to a bucket. No message has the credentials.
 func TestS3(t *testing.T) {
 	objects := &bucket{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -114,31 +114,41 @@ func (s *session) do(ctx context.Context, method, name string, header http.Heade
 	return resp, data, nil
 }
 
-// refused is the error of an answer. Of what the server says it has only the code of a bucket's error, which is one word.
+// refused is the error of an answer. Its text has nothing of the body but the code of a bucket.
 func (s *server) refused(method, name string, resp *http.Response, body []byte) error {
 	text := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
-	if code := bucketCode.FindSubmatch(body); code != nil && s.bucket != "" {
-		text += " " + string(code[1])
+	code := s.code(body)
+	if code != "" {
+		text += " " + code
 	}
-	switch status := resp.StatusCode; {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	redirected := resp.StatusCode >= 300 && resp.StatusCode < 400
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		text += " (consider: " + s.cure + ")"
-	case s.bucket != "" && (bytes.Contains(body, []byte("<Code>AuthorizationHeaderMalformed</Code>")) || status >= 300 && status < 400):
+	case s.bucket != "" && (redirected || code == "AuthorizationHeaderMalformed"):
 		text += " (consider: AWS_REGION, which has to be the bucket's)"
-	case status >= 300 && status < 400:
+	case redirected:
 		text += " (consider: the URL that it redirects to)"
 	}
 	return fmt.Errorf("%s %s: %s", method, name, text)
 }
 
-var bucketCode = regexp.MustCompile(`<Code>([A-Za-z]{1,60})</Code>`)
+var errorCode = regexp.MustCompile(`<Code>([A-Za-z]{1,60})</Code>`)
+
+// code is the word by which a bucket names an error; "" if there is none.
+func (s *server) code(body []byte) string {
+	if m := errorCode.FindSubmatch(body); m != nil && s.bucket != "" {
+		return string(m[1])
+	}
+	return ""
+}
 
 func (s *session) get(ctx context.Context, name string) ([]byte, version, error) {
 	resp, data, err := s.do(ctx, http.MethodGet, name, http.Header{"Cache-Control": {"no-cache"}}, nil)
 	switch {
 	case err != nil:
 		return nil, version{}, err
-	case resp.StatusCode == http.StatusNotFound && !(s.bucket != "" && bytes.Contains(data, []byte("<Code>NoSuchBucket</Code>"))):
+	case resp.StatusCode == http.StatusNotFound && s.code(data) != "NoSuchBucket":
 		return nil, version{}, nil
 	case resp.StatusCode != http.StatusOK:
 		return nil, version{}, s.refused(http.MethodGet, name, resp, data)

@@ -355,7 +355,7 @@ func (a *Answer) Changed(metric string) (ratio, lo, hi float64) {
 	return math.NaN(), math.NaN(), math.NaN()
 }
 
-// Traded is the metric that surely got worse of those of which GOGC gives one for the other, peak memory and CPU time; "" if neither did, or
+// Traded is the metric that surely got worse, of the two that GOGC trades for each other: peak memory and CPU time. It is "" if neither did, or
 // both.
 func (a *Answer) Traded() (metric string) {
 	if a.Table == nil {

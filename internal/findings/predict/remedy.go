@@ -19,9 +19,9 @@ type Remedy struct {
 	Group  string // as Options have it
 }
 
-// RemedyOf predicts from the run in a directory, of the setting in it that got worse. changed are the ratios of the metrics to what they
-// were before, as measured, with their intervals; NaN if not known. It is nil if metric is "", if nothing can be predicted, or if no GOGC is
-// sure to make the metric better than it is now.
+// RemedyOf predicts from the run in a directory. worse is the setting that has got worse, in a metric. changed returns how much a metric changed: the
+// measured ratio to what it was before, with its interval; NaN if not known. The remedy is nil if metric is "", if nothing can be predicted, or if
+// no GOGC surely makes the metric better than it is now.
 func RemedyOf(dir string, worse dyno.Setting, metric string, changed func(metric string) (ratio, lo, hi float64)) *Remedy {
 	if metric == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 )
 
-// A remedy is the GOGC nearest to today's that gets a metric back, with what it costs; of what cannot be had, there is none.
+// A remedy is the GOGC nearest to today's that gets a metric back, and it says what that costs. If no GOGC does, there is no remedy.
 func TestRemedy(t *testing.T) {
 	g := guide{live: 40 * mib, each: 1 << 20, cliff: 50 * mib}
 	wide := 0.001 // on each side of a change

@@ -5,6 +5,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/answer"
+	"github.com/dynolab/dyno/internal/receipt"
 	"github.com/dynolab/dyno/internal/stats"
 	"github.com/dynolab/dyno/internal/upgrade"
 )
@@ -73,17 +74,12 @@ type (
 		candidate
 		Why string `json:"left_out"`
 	}
-	predicted struct { // a ratio to what it was before
-		Ratio dyno.Number `json:"ratio"`
-		Lo    dyno.Number `json:"lo"`
-		Hi    dyno.Number `json:"hi"`
-	}
 	remedy struct {
-		Metric string          `json:"metric"`
-		GOGC   float64         `json:"gogc"`
-		Memory predicted       `json:"rss-peak-B"`
-		CPU    predicted       `json:"cpu-sec/req"`
-		Doubts []gcmodel.Doubt `json:"doubts,omitempty"`
+		Metric string           `json:"metric"`
+		GOGC   float64          `json:"gogc"`
+		Memory receipt.Interval `json:"rss-peak-B"` // a ratio to what it was before
+		CPU    receipt.Interval `json:"cpu-sec/req"`
+		Doubts []gcmodel.Doubt  `json:"doubts,omitempty"`
 	}
 	cause struct {
 		Metric  string      `json:"metric"`
@@ -103,9 +99,9 @@ func (r *Report) Document() any {
 	if c := r.Cause; c != nil {
 		d.Cause = causeOf(c)
 	}
-	if x := r.Remedy; x != nil {
-		of := func(e gcmodel.Estimate) predicted {
-			return predicted{dyno.Number(e.Value), dyno.Number(e.Lo), dyno.Number(e.Hi)}
+	if x := r.remedy(); x != nil {
+		of := func(e gcmodel.Estimate) receipt.Interval {
+			return receipt.Interval{Value: receipt.Number(e.Value), Lo: receipt.Number(e.Lo), Hi: receipt.Number(e.Hi)}
 		}
 		d.Remedy = &remedy{x.Metric, x.GOGC, of(x.Memory), of(x.CPU), x.Doubts}
 	}

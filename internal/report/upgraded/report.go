@@ -12,7 +12,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
-	"github.com/dynolab/dyno/internal/analysis/gcmodel"
 	"github.com/dynolab/dyno/internal/findings/predict"
 	"github.com/dynolab/dyno/internal/report/layout"
 	"github.com/dynolab/dyno/internal/report/screen"
@@ -26,9 +25,9 @@ type Report struct {
 	upgrade.Answer
 	To       string // the new version, in words: "go1.27.4"
 	Old, New dyno.Setting
-	Survey   []string // what differs, as far as it was known before anything was built
-	Asked    bool     // the user has said what is allowed
-	Remedy   *predict.Remedy
+	Survey   []string        // what differs, as far as it was known before anything was built
+	Asked    bool            // the user has said what is allowed
+	Remedy   *predict.Remedy // nil if there is none
 
 	Name        string           // of the service
 	Dyno        string           // version
@@ -167,7 +166,7 @@ func (r *Report) said() *screen.Answer {
 	a := &screen.Answer{Head: []string{r.First()}, By: "upgrade " + r.Dyno}
 	a.Head = append(a.Head, r.why()...)
 	a.Head = append(a.Head, r.todo()...)
-	if line := r.remedy(); line != "" {
+	if line := r.wayOut(); line != "" {
 		a.Head = append(a.Head, line)
 	}
 	if r.Kind != upgrade.Safe && len(r.of(compare.Passed)) > 0 {
@@ -276,35 +275,46 @@ func (r *Report) todo() (lines []string) {
 	return lines
 }
 
-// remedy says which GOGC is predicted to get a metric back, and what it costs. It says nothing where the cost is more than is allowed.
-func (r *Report) remedy() string {
+// remedy is what may help: nil if the new version is safe as it is, or if the remedy costs more than is allowed.
+func (r *Report) remedy() *predict.Remedy {
 	x := r.Remedy
 	if x == nil || r.Kind == upgrade.Safe {
-		return ""
+		return nil
 	}
-	predicted := map[string]gcmodel.Estimate{"rss-peak-B": x.Memory, "cpu-sec/req": x.CPU}
-	other := "cpu-sec/req"
-	if x.Metric == other {
-		other = "rss-peak-B"
-	}
-	said := func(metric string) string {
-		e := predicted[metric]
-		return span(e.Value, e.Lo, e.Hi) + " " + words.MetricNoun(metric)
+	cost, of := x.CPU, "cpu-sec/req"
+	if x.Metric == of {
+		cost, of = x.Memory, "rss-peak-B"
 	}
 	for _, j := range r.Judged {
-		if j.Metric == other && predicted[other].Value-1 > j.Limit {
-			return ""
+		if j.Metric == of && cost.Value-1 > j.Limit {
+			return nil
 		}
 	}
-	line, of := said(x.Metric), "against the old version"
-	if !math.IsNaN(predicted[other].Value) {
-		line, of = line+" and "+said(other), "both against the old version"
+	return x
+}
+
+// wayOut says which GOGC is predicted to get a metric back, and what it costs; "" if none is.
+func (r *Report) wayOut() string {
+	x := r.remedy()
+	if x == nil {
+		return ""
 	}
-	begin := "A way out may be"
+	begin, against := "A way out may be", "both against the old version"
 	if len(r.todo()) > 0 {
 		begin = "Or set"
 	}
-	line = fmt.Sprintf("%s GOGC=%.0f: with it, dyno predicts %s, %s.", begin, x.GOGC, line, of)
+	memory := span(x.Memory.Value, x.Memory.Lo, x.Memory.Hi) + " " + words.MetricNoun("rss-peak-B")
+	cpu := span(x.CPU.Value, x.CPU.Lo, x.CPU.Hi) + " " + words.MetricNoun("cpu-sec/req")
+	said := memory + " and " + cpu
+	switch {
+	case math.IsNaN(x.CPU.Value):
+		said, against = memory, "against the old version"
+	case math.IsNaN(x.Memory.Value):
+		said, against = cpu, "against the old version"
+	case x.Metric == "cpu-sec/req":
+		said = cpu + " and " + memory
+	}
+	line := fmt.Sprintf("%s GOGC=%.0f: with it, dyno predicts %s, %s.", begin, x.GOGC, said, against)
 	if len(x.Doubts) > 0 {
 		line += fmt.Sprintf(" That may be wrong by more: dyno predict %s/%s --group '%s' --gogc %.0f says why.", r.Dir, r.Run, x.Group, x.GOGC)
 	}

@@ -119,10 +119,20 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	document := func() string {
+		var b strings.Builder
+		if err := answer.Write(&b, r.Document()); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if !strings.Contains(document(), `"gogc": 85`) {
+		t.Errorf("no remedy in %s", document())
+	}
 	r.Judged = append(r.Judged, judgement("change(cpu_per_req) < 1%", "cpu-sec/req", compare.Passed, 0, -0.01, 0.01))
 	r.Judged[1].Limit = 0.01
-	if text := r.Text(layout.Options{Width: 100}); strings.Contains(text, "GOGC") {
-		t.Errorf("a remedy that costs more than is allowed:\n%s", text)
+	if text := r.Text(layout.Options{Width: 100}); strings.Contains(text, "GOGC") || strings.Contains(document(), "gogc") {
+		t.Errorf("a remedy that costs more than is allowed:\n%s\n%s", text, document())
 	}
 	if s := (&Report{Answer: upgrade.Answer{Kind: upgrade.NotSafe}, Asked: true}).Status(false); s != 99 {
 		t.Errorf("what was asked and fails has status %d", s)

@@ -84,11 +84,23 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	if err != nil {
 		return nil, err
 	}
+	// The oldest is compared with the good end, so it has to be its child. Else what the good end alone has would count as a change of the oldest.
+	if from := h.Commits[0].Parents; len(from) == 0 || from[0] != ids[0] {
+		return nil, mistakef("%s came into %s by a merge, and is no first parent of it%s", good, bad, before(from))
+	}
 	rel, err := filepath.Rel(h.Top, dir)
 	if err != nil {
 		return nil, err
 	}
 	return h, h.matter(ctx, git, filepath.ToSlash(rel))
+}
+
+// before says from where the commits can be compared, each with its first parent.
+func before(parents []string) string {
+	if len(parents) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (consider: --good %.12s, which is before both)", parents[0])
 }
 
 // shallow says how a commit that is missing can be had; "" if the clone has all.

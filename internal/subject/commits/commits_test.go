@@ -193,7 +193,8 @@ func TestMerge(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	dir := repository(t, []string{"main.go", "package main\n"}, []string{"main.go", "package main\n\nfunc main() {}\n"})
-	for _, args := range [][]string{{"checkout", "-q", "-b", "side", "a"}, {"commit", "-q", "--allow-empty", "-m", "aside"}} {
+	for _, args := range [][]string{{"checkout", "-q", "-b", "side", "a"}, {"commit", "-q", "--allow-empty", "-m", "aside"},
+		{"checkout", "-q", "-b", "foxtrot"}, {"merge", "-q", "--no-ff", "-m", "main into side", "main"}} {
 		if _, err := runGit(t.Context(), dir, "", args...); err != nil {
 			t.Fatal(err)
 		}
@@ -203,6 +204,7 @@ func TestMistakes(t *testing.T) {
 		{"main", "main", "main and main are the same commit"},
 		{"b", "a", "b is no ancestor of a"},
 		{"side", "main", "side is no ancestor of main (consider: --good "},
+		{"b", "foxtrot", "b came into foxtrot by a merge, and is no first parent of it (consider: --good "},
 	} {
 		_, err := List(t.Context(), runGit, dir, test.good, test.bad)
 		var mistake *dyno.PlanError

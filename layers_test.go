@@ -153,10 +153,11 @@ var layers = map[string][]string{
 	"cmd/dyno/plans":      {"campaign", "plan", "plan/flags"},
 	"cmd/dyno/sheet":      {".", "report/export", "store"},
 	"cmd/dyno/remote":     {".", "campaign/progress", "lab/cluster/agent", "lab/cluster/wire", "plan/flags", "subject", "subject/image"},
-	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "bisect", "campaign/progress", "campaign/versions", "capacity", "findings", "findings/predict", "findings/receipts", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/bisected", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
-	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "findings/tracks", "git", "plan/flags", "report/bisected", "report/tracked", "stats", "store", "track"},
+	"campaign":            {".", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/pitfall", "answer", "campaign/progress", "capacity", "findings", "findings/predict", "findings/receipts", "lab", "lab/cluster", "lab/cluster/kube", "lab/cluster/wire", "lab/gobench", "lab/look", "lab/otlp", "lab/planted", "plan/check", "plan/flags", "plan/how", "report", "report/certified", "report/export", "report/knee", "report/layout", "report/tuned", "report/upgraded", "report/words", "safe", "store", "subject", "subject/awake", "subject/guard", "subject/samecode", "subject/toolchain", "tune", "upgrade"},
+	"campaign/bisecting":  {".", "bisect", "campaign", "campaign/versions", "findings", "plan/flags", "report/bisected", "report/layout", "store"},
+	"campaign/tracking":   {".", "analysis/compare", "bisect", "campaign", "campaign/bisecting", "findings/tracks", "git", "plan/flags", "report/bisected", "report/tracked", "stats", "store", "track"},
 	"campaign/progress":   {".", "analysis/compare", "lab/gobench", "load", "report/layout"},
-	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "findings/receipts", "findings/tracks", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "receipt", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/promises", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "track", "unwrap", "web", "web/child"},
+	"cmd/dyno":            {".", "analysis/benchstat", "analysis/certify", "analysis/compare", "analysis/gcmodel", "analysis/profiles", "answer", "campaign", "campaign/bisecting", "campaign/progress", "campaign/tracking", "cmd/dyno/github", "cmd/dyno/help", "cmd/dyno/interrupt", "cmd/dyno/plans", "cmd/dyno/remote", "cmd/dyno/sheet", "examples", "findings", "findings/predict", "findings/receipts", "findings/tracks", "gctrace", "lab", "lab/otlp", "lab/watched", "load", "plan", "plan/check", "plan/flags", "receipt", "report", "report/benchtable", "report/certified", "report/gclog", "report/layout", "report/pprofpage", "report/prediction", "report/profile", "report/promises", "report/tables", "report/tracked", "report/tuned", "report/words", "store", "subject/awake", "subject/guard", "track", "unwrap", "web", "web/child"},
 }
 
 // acting are the rooms whose packages may start goroutines.
@@ -264,7 +265,6 @@ var larger = map[string]struct {
 	why          string
 }{
 	".":        {23, 3500, "the vocabulary of plans and results, which all others share"},
-	"campaign": {21, 3000, "the glue of each question, a file for each"},
 	"cmd/dyno": {33, 4600, "one file for each subcommand"},
 	"lab":      {20, 3200, "a trial from launch to result, alone and beside others"},
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/cmd/dyno/help"
-	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/campaign/bisecting"
 	"github.com/dynolab/dyno/internal/plan/check"
 	"github.com/dynolab/dyno/internal/plan/flags"
 )
@@ -15,7 +15,7 @@ import (
 func newBisect() *cobra.Command {
 	var p flags.Set
 	var o struct {
-		campaign.BisectFlags
+		bisecting.Flags
 		campaignFlags
 	}
 	var strict bool
@@ -36,7 +36,7 @@ func newBisect() *cobra.Command {
 			if err := alone(cmd, "--%s is for one run, but bisect decides itself how long each run takes", ofOneRun...); err != nil {
 				return err
 			}
-			b, err := campaign.NewBisection(cmd.Context(), c, r, e, cmp.Or(o.resume, o.dir), o.BisectFlags)
+			b, err := bisecting.New(cmd.Context(), c, r, e, cmp.Or(o.resume, o.dir), o.Flags)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign/progress"
 	"github.com/dynolab/dyno/internal/lab"
+	"github.com/dynolab/dyno/internal/lab/gobench"
 	"github.com/dynolab/dyno/internal/plan/how"
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/store"
@@ -70,6 +71,9 @@ func (c *Campaign) Open(ctx context.Context, e *dyno.Experiment) error {
 	}
 	return nil
 }
+
+// Bencher compiles and runs benchmarks of a question about these, once it is open.
+func (c *Campaign) Bencher() *gobench.Bencher { return c.benches.Bencher }
 
 // Close removes what Open made. Only the first call does anything.
 func (c *Campaign) Close() error {

@@ -163,7 +163,7 @@ func (u *Upgrade) forecast() string {
 	return text
 }
 
-// Run asks, and writes the answer, as [Bisection.Run] does.
+// Run asks, and writes the answer, as bisecting does.
 func (u *Upgrade) Run(ctx context.Context) (*upgraded.Report, string, error) {
 	for _, note := range u.notes {
 		u.Note("%s", note)

@@ -13,6 +13,7 @@ import (
 	"github.com/dynolab/dyno/internal/analysis/compare"
 	"github.com/dynolab/dyno/internal/bisect"
 	"github.com/dynolab/dyno/internal/campaign"
+	"github.com/dynolab/dyno/internal/campaign/bisecting"
 	"github.com/dynolab/dyno/internal/report/bisected"
 	"github.com/dynolab/dyno/internal/report/tracked"
 	"github.com/dynolab/dyno/internal/store"
@@ -218,7 +219,7 @@ func alarmOf(c track.Candidate, v track.Verdict) track.Alarm {
 func (t *Tracking) bisected(ctx context.Context, a *track.Alarm) error {
 	e := *t.Plan
 	r := &store.Record{Question: "bisect", Plan: &e, Flags: map[string][]string{}}
-	b, err := campaign.NewBisection(ctx, t.New(), r, &e, "", campaign.BisectFlags{Good: a.From, Bad: a.To, Metric: dyno.ThresholdName(a.Metric), Error: "5%", Alive: 4})
+	b, err := bisecting.New(ctx, t.New(), r, &e, "", bisecting.Flags{Good: a.From, Bad: a.To, Metric: dyno.ThresholdName(a.Metric), Error: "5%", Alive: 4})
 	var found campaign.Answer
 	if err == nil {
 		found, _, err = b.Run(ctx)

@@ -1,4 +1,6 @@
-package campaign
+// Package bisecting searches for the version of a program that changed a metric, for dyno bisect and dyno track. Package bisect thinks; here its
+// questions meet builds, git and the report.
+package bisecting
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/findings"
 	"github.com/dynolab/dyno/internal/bisect"
+	"github.com/dynolab/dyno/internal/campaign"
 	"github.com/dynolab/dyno/internal/campaign/versions"
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report/bisected"
@@ -19,8 +22,8 @@ import (
 	"github.com/dynolab/dyno/internal/store"
 )
 
-// BisectFlags are the flags of a bisection, as given.
-type BisectFlags struct {
+// Flags are those of a bisection, as given.
+type Flags struct {
 	Good, Bad string
 	Metric    string
 	Error     string
@@ -30,7 +33,7 @@ type BisectFlags struct {
 
 // A Bisection looks for the version that changed a metric.
 type Bisection struct {
-	*Campaign
+	*campaign.Campaign
 	bisect.Search
 	Record *store.Record
 	Dir    string // "" for a new one below dyno-runs
@@ -39,8 +42,8 @@ type Bisection struct {
 	code versions.Code // of benchmarks
 }
 
-// NewBisection checks what is asked for, and lists the versions. e is the plan, with its secrets.
-func NewBisection(ctx context.Context, c *Campaign, r *store.Record, e *dyno.Experiment, dir string, o BisectFlags) (*Bisection, error) {
+// New checks what is asked for, and lists the versions. e is the plan, with its secrets.
+func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Experiment, dir string, o Flags) (*Bisection, error) {
 	s := &e.Subject
 	chance, err := dyno.ParseFraction(o.Error)
 	switch {
@@ -134,9 +137,9 @@ func (b *Bisection) forecast() string {
 
 // Run asks, and writes the answer. With an error, which may be the context's, the report has what is known so far; it is nil if there is
 // nothing, or less than in an earlier session.
-func (b *Bisection) Run(ctx context.Context) (Answer, string, error) {
+func (b *Bisection) Run(ctx context.Context) (campaign.Answer, string, error) {
 	b.Note("%s", b.forecast())
-	return b.Campaign.Ask(ctx, &b.Search, b.Record, b.Dir, func(dir string, cut bool) Answer {
+	return b.Campaign.Ask(ctx, &b.Search, b.Record, b.Dir, func(dir string, cut bool) campaign.Answer {
 		r := &bisected.Report{
 			Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: b.list.Notes, Error: b.Error,
 			Name: b.Plan.Name, Dyno: b.Version, Plan: store.Redacted(b.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
@@ -215,7 +218,7 @@ func (b *Bisection) compile(ctx context.Context, v int) (string, error) {
 	if mistake != nil {
 		return "", mistake
 	}
-	b.code.Hands = b.benches.Bencher
+	b.code.Hands = b.Bencher()
 	like, err := b.code.Like(ctx, &t, y.Package, y.Name, v)
 	if err != nil {
 		return "", err

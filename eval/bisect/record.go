@@ -38,22 +38,15 @@ func record(ctx context.Context, dyno, dir string, o options) error {
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		var r struct {
-			Trial struct {
-				Block int
-				For   string
-			}
-			Values []struct {
-				Metric string
-				Value  float64
-			}
+			Block  int
+			For    string
+			Values map[string]float64
 		}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			return err
 		}
-		for _, v := range r.Values {
-			if v.Metric == "cpu-sec/req" && r.Trial.For == "" {
-				blocks[r.Trial.Block] = append(blocks[r.Trial.Block], math.Log(v.Value))
-			}
+		if v := r.Values["cpu-sec/req"]; v > 0 && r.For == "" {
+			blocks[r.Block] = append(blocks[r.Block], math.Log(v))
 		}
 	}
 	if err := lines.Err(); err != nil {

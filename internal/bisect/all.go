@@ -19,13 +19,16 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 		sub := &Search{Problem: s.Problem, Tell: s.Tell, runs: s.runs, chosen: &chosen}
 		sub.Versions = s.Versions[from : to+1]
 		sub.Build = func(ctx context.Context, v int) (string, error) { return s.Build(ctx, from+v) }
+		if s.Inside != nil {
+			sub.Inside = func(ctx context.Context, v int) *Search { return s.Inside(ctx, from+v) }
+		}
 		err := sub.ask(ctx, measure)
 		s.runs = sub.runs
 		for v, sum := range sub.sums {
 			s.sums[from+v] = sum
 		}
-		if a := &sub.Answer; a.Ends.Verdict != "" || a.Kind == OneBuild { // else it was cut off before its first block
-			s.take(from, a)
+		if sub.Answer.Begun() {
+			s.take(from, &sub.Answer)
 		}
 		if err != nil {
 			return err
@@ -33,6 +36,23 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 	}
 	return nil
 }
+
+// inside looks for the change among the commits that the answer merges. The search that Inside made has what is found.
+func (s *Search) inside(ctx context.Context, measure Measure) error {
+	sub := s.Inside(ctx, s.Answer.Hi)
+	if sub == nil {
+		return nil
+	}
+	s.tell("the commits that %s merges", s.Versions[s.Answer.Hi].Value)
+	chosen := s.Answer.Yardstick
+	sub.Tell, sub.runs, sub.chosen = s.Tell, s.runs, &chosen
+	err := sub.ask(ctx, measure)
+	s.runs = sub.runs
+	return err
+}
+
+// Begun reports whether the ends were compared; else the search was cut off before its first block.
+func (a *Answer) Begun() bool { return a.Ends.Verdict != "" || a.Kind == OneBuild }
 
 // take keeps the answer about the versions from one on, and those about parts of these.
 func (s *Search) take(from int, part *Answer) {

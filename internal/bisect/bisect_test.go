@@ -342,6 +342,41 @@ func TestSearchAll(t *testing.T) {
 	}
 }
 
+// A merge that is the answer is opened, also where --all looks on, and a search inside of it names its own versions.
+func TestSearchInside(t *testing.T) {
+	w := &world{rand: rand.New(rand.NewPCG(3, 2)), noise: 0.005, level: step(41, 10, 0.06)}
+	for v := 30; v < len(w.level); v++ {
+		w.level[v] += math.Log1p(0.08)
+	}
+	branch := &world{rand: w.rand, noise: 0.005, level: step(9, 4, 0.08)}
+	s := w.search(4)
+	s.All = true
+	var opened []int
+	inner := branch.search(4)
+	s.Inside = func(_ context.Context, v int) *Search {
+		opened = append(opened, v)
+		if v != 30 { // no merge
+			return nil
+		}
+		return inner
+	}
+	names := map[string]bool{}
+	err := s.Ask(t.Context(), func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error) {
+		if names[name] {
+			t.Errorf("two runs are called %s", name)
+		}
+		names[name] = true
+		if slices.Contains(opened, 30) && inner.Answer.Kind != Found {
+			return branch.measure(ctx, name, plan, enough)
+		}
+		return w.measure(ctx, name, plan, enough)
+	})
+	slices.Sort(opened)
+	if a := &inner.Answer; err != nil || !slices.Equal(opened, []int{10, 30}) || a.Kind != Found || a.Hi != 4 || a.Metric != metric {
+		t.Errorf("%v; opened %v; %s at %d in %s", err, opened, a.Kind, a.Hi, a.Metric)
+	}
+}
+
 // A metric that is 0 at an end, as allocations of a benchmark may be, has no ratios, and its change is found all the same.
 func TestSearchFromZero(t *testing.T) {
 	level := make([]float64, 33)

@@ -45,6 +45,9 @@ type Search struct {
 	Build func(ctx context.Context, version int) (sum string, err error)
 	Tell  func(format string, args ...any) // is told what the search does next
 
+	// Inside makes the search among the commits that a version merges, which is nil if it merges none. If Inside is nil, no merge is opened.
+	Inside func(ctx context.Context, version int) *Search
+
 	Answer Answer
 
 	chosen *Yardstick     // by the search that this is a part of; else nil
@@ -145,6 +148,9 @@ func (s *Search) Ask(ctx context.Context, measure Measure) error {
 
 func (s *Search) ask(ctx context.Context, measure Measure) error {
 	err := s.one(ctx, measure)
+	if err == nil && s.Inside != nil && s.Answer.Kind == Found {
+		err = s.inside(ctx, measure)
+	}
 	if err == nil && s.All && (s.Answer.Kind == Found || s.Answer.Kind == Range) {
 		err = s.rest(ctx, measure)
 	}
@@ -169,7 +175,9 @@ func (s *Search) one(ctx context.Context, measure Measure) error {
 		a.Kind = OneBuild
 		return nil
 	}
-	table, results, err := s.run(ctx, measure, "ends", s.judged(0, last), nil, 0, last)
+	ends := s.judged(0, last)
+	ends.Within = pairTime // a search is asked for because somebody saw a change, so it is worth more than a run's two minutes
+	table, results, err := s.run(ctx, measure, "ends", ends, nil, 0, last)
 	if table != nil {
 		s.ends(table)
 		s.obs, s.blocks = nil, 0

@@ -15,10 +15,11 @@ one is --error.
     dyno bisect ./codec --bench Decode --good v1.8.0                benchmarks
     dyno bisect ./... --bench . --good v1.8.0 --metric allocs_per_op
 
-A merge is one commit. Commits that changed no file of which the program can be made are
-passed over, and equal programs are measured once; so is equal code of a benchmark. A
-commit that does not build or start is left out, and then the answer may be several
-commits. With --all, bisect looks for further changes before and after the answer.
+A merge is one commit; with --all-parents, the search goes on inside of a merge that is
+the answer. Commits that changed no file of which the program can be made are passed over,
+and equal programs are measured once; so is equal code of a benchmark. A commit that does
+not build or start is left out, and then the answer may be several commits. With --all,
+bisect looks for further changes before and after the answer.
 
 The directory has a run for each step, with the commands report and compare for them.
 Ctrl-C keeps the results so far, and --resume DIR goes on with them, as after a crash.`

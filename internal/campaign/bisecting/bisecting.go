@@ -29,6 +29,7 @@ type Flags struct {
 	Error     string
 	Alive     int
 	All       bool
+	Merges    bool // that are the answer are opened
 }
 
 // A Bisection looks for the version that changed a metric.
@@ -38,8 +39,10 @@ type Bisection struct {
 	Record *store.Record
 	Dir    string // "" for a new one below dyno-runs
 
-	list *versions.List
-	code versions.Code // of benchmarks
+	list   *versions.List
+	code   versions.Code // of benchmarks
+	merges bool          // that are the answer are opened
+	opened map[int]*Bisection
 }
 
 // New checks what is asked for, and lists the versions. e is the plan, with its secrets.
@@ -57,6 +60,8 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 		return nil, flags.Mistakef("--error %s: want a share, for example 5%%", o.Error)
 	case o.Alive < 3 || o.Alive > 6:
 		return nil, flags.Mistakef("--alive %d: want 3 to 6", o.Alive)
+	case o.Merges && s.Module != "":
+		return nil, flags.Mistakef("--all-parents opens merges, and released versions have none (consider: the package in a clone)")
 	}
 	metric := ""
 	if o.Metric != "" && e.Bench != nil {
@@ -70,7 +75,7 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 		}
 		metric = m.Name
 	}
-	b := &Bisection{Campaign: c, Record: r, Dir: dir}
+	b := &Bisection{Campaign: c, Record: r, Dir: dir, merges: o.Merges, opened: map[int]*Bisection{}}
 	b.Metric, b.Most, b.Error, b.All = metric, o.Alive, float64(chance), o.All
 	if s.Module != "" {
 		b.list, err = versions.Published(ctx, e, o.Good, o.Bad)
@@ -81,22 +86,52 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 		return nil, err
 	}
 	all := b.list.All
-	for _, v := range all {
-		b.Versions = append(b.Versions, v.Level)
-	}
 	if last := all[len(all)-1]; last.ID != "" && r.Dir() == "" { // so that a later session means the same, whatever was committed meanwhile
 		r.Flags["good"], r.Flags["bad"] = []string{all[0].ID}, []string{last.ID}
 	}
 	own := *e
 	own.Factors, own.Settings, own.Thresholds, own.Repeats, own.Within = nil, nil, nil, 0, 0 // of one run; here each takes what it needs
-	b.Plan, b.Build = &own, b.build
-	if e.Bench != nil {
-		own.Profile, b.Build = nil, b.compile
+	if b.Plan = &own; e.Bench != nil {
+		own.Profile = nil
 		bench := *e.Bench // each run takes the blocks that it needs
 		bench.Blocks, bench.Resumed, own.Bench = 0, nil, &bench
 	}
+	b.among()
 	b.Tell = func(format string, args ...any) { fmt.Fprintf(c.Stderr, format+"\n", args...) }
 	return b, nil
+}
+
+// among makes the versions of the list those that are searched.
+func (b *Bisection) among() {
+	for _, v := range b.list.All {
+		b.Versions = append(b.Versions, v.Level)
+	}
+	if b.Build = b.build; b.Plan.Bench != nil {
+		b.Build = b.compile
+	}
+	if b.merges {
+		b.Inside = b.open
+	}
+}
+
+// open makes the search among the commits that a version merges. It is nil if there are none, or they cannot be searched, as a note says.
+func (b *Bisection) open(ctx context.Context, v int) *bisect.Search {
+	good, bad, err := b.list.Inside(ctx, v)
+	if err == nil && good == "" {
+		return nil
+	}
+	n := &Bisection{Campaign: b.Campaign, Record: b.Record, Search: bisect.Search{Problem: b.Problem}, merges: true, opened: map[int]*Bisection{}}
+	if err == nil {
+		n.Versions = nil
+		n.list, err = versions.Commits(ctx, b.Plan, good, bad)
+	}
+	if err != nil {
+		b.list.Notes = append(b.list.Notes, fmt.Sprintf("%s is a merge that dyno cannot search: %v.", b.Versions[v].Value, err))
+		return nil
+	}
+	n.among()
+	b.opened[v] = n
+	return &n.Search
 }
 
 // build makes a version, and says which program it is.
@@ -140,24 +175,37 @@ func (b *Bisection) forecast() string {
 func (b *Bisection) Run(ctx context.Context) (campaign.Answer, string, error) {
 	b.Note("%s", b.forecast())
 	return b.Campaign.Ask(ctx, &b.Search, b.Record, b.Dir, func(dir string, cut bool) campaign.Answer {
-		r := &bisected.Report{
-			Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: b.list.Notes, Error: b.Error,
-			Name: b.Plan.Name, Dyno: b.Version, Plan: store.Redacted(b.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
-		for _, v := range b.list.All {
-			r.Versions = append(r.Versions, bisected.Version{Name: v.Level.Value, Title: v.Title, Date: v.Date, Files: v.Files})
-		}
-		if b.Answer.PairRun != "" {
-			b.explain(ctx, r)
-		}
-		return r
+		return b.report(ctx, dir, cut)
 	})
+}
+
+// report is what was found, also inside of merges.
+func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.Report {
+	r := &bisected.Report{
+		Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: b.list.Notes, Error: b.Error, Opened: map[int]*bisected.Report{},
+		Name: b.Plan.Name, Dyno: b.Version, Plan: store.Redacted(b.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
+	for _, v := range b.list.All {
+		r.Versions = append(r.Versions, bisected.Version{Name: v.Level.Value, Title: v.Title, Date: v.Date, Files: v.Files})
+	}
+	if b.Answer.PairRun != "" {
+		b.explain(ctx, r)
+	}
+	for v, n := range b.opened {
+		if n.Answer.Begun() {
+			r.Opened[v] = n.report(ctx, dir, cut)
+			r.Opened[v].Merge = b.Versions[v].Value
+		}
+	}
+	return r
 }
 
 // explain adds which function accounts for the change: by the profiles of the pair, or by the source of what takes time.
 func (b *Bisection) explain(ctx context.Context, r *bisected.Report) {
 	ctx = context.WithoutCancel(ctx) // git answers at once, also after an interrupt
 	a := &b.Answer
-	r.Inside[0], r.Inside[1] = b.list.Inside(ctx, a.Hi)
+	if !b.merges {
+		r.Inside[0], r.Inside[1], _ = b.list.Inside(ctx, a.Hi)
+	}
 	touched, known, _ := b.list.Touched(ctx, a.Lo, a.Hi, a.Name != "") // what git does not say is not known
 	r.Known = known
 	for _, f := range touched {

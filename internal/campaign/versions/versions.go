@@ -90,17 +90,29 @@ func (l *List) Touched(ctx context.Context, from, to int, tests bool) (all []com
 	return all, err == nil, err
 }
 
-// Inside returns the ends of a search among the commits that the version at an index merges; "" if it is no merge.
-func (l *List) Inside(ctx context.Context, at int) (good, bad string) {
+// Inside returns the ends of a search among the commits that the version at an index merges; "" if it is no merge. The error says why a merge
+// cannot be searched.
+func (l *List) Inside(ctx context.Context, at int) (good, bad string, err error) {
 	parents := l.All[at].Parents
-	if len(parents) != 2 {
-		return "", ""
+	switch {
+	case len(parents) < 2:
+		return "", "", nil
+	case len(parents) > 2:
+		return "", "", fmt.Errorf("it has %d parents", len(parents))
 	}
 	base, err := git(ctx, l.dir, "", "merge-base", parents[0], parents[1])
-	if base = strings.TrimSpace(base); err != nil || base == "" {
-		return "", ""
+	if err != nil {
+		return "", "", errors.New("its parents have no commit in common")
 	}
-	return base, parents[1]
+	base = strings.TrimSpace(base)
+	text, err := git(ctx, l.dir, "", "rev-list", "--first-parent", "--parents", "--reverse", base+".."+parents[1])
+	if err != nil {
+		return "", "", err
+	}
+	if oldest := strings.Fields(text); len(oldest) < 2 || oldest[1] != base {
+		return "", "", errors.New("others were merged into its branch, after that began")
+	}
+	return base, parents[1], nil
 }
 
 // roundabout reports whether what is built may depend on files that no compiler reads: by a command, or by flags that name some.

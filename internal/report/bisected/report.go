@@ -54,7 +54,18 @@ type Report struct {
 	Function *Function // that accounts for the change of the pair; nil if none is known
 	Touched  []Func    // functions whose source the found version changed
 	Known    bool      // these are known
-	Inside   [2]string // ends of a search among the commits that the found one merges; "" if it is no merge
+	Inside   [2]string // ends of a search among the commits that the found one merges; "" if it is no merge, or merges are opened
+
+	Merge  string          // that was opened, and merges these versions; "" of the whole search
+	Opened map[int]*Report // of merges that were opened, by version
+}
+
+// place is where something is said of.
+func (r *Report) place() string {
+	if r.Merge != "" {
+		return "Inside the merge " + r.Merge
+	}
+	return r.Name
 }
 
 // First is the answer in a sentence.
@@ -68,25 +79,25 @@ func (r *Report) First() string {
 	}
 	switch {
 	case r.Kind == bisect.OneBuild && r.Plan.Bench != nil:
-		return fmt.Sprintf("%s: the benchmarks run the same code %s.", r.Name, ends)
+		return fmt.Sprintf("%s: the benchmarks run the same code %s.", r.place(), ends)
 	case r.Kind == bisect.OneBuild:
-		return fmt.Sprintf("%s: the program is the same %s, to the byte.", r.Name, ends)
+		return fmt.Sprintf("%s: the program is the same %s, to the byte.", r.place(), ends)
 	case r.Kind == bisect.NoChange && r.Plan.Bench != nil && r.Ends.Verdict == "":
-		return fmt.Sprintf("%s: %s of no benchmark %s %s.", r.Name, cmp.Or(metric, "neither time nor allocations"), strings.Replace(shown, "not ", "", 1), ends)
+		return fmt.Sprintf("%s: %s of no benchmark %s %s.", r.place(), cmp.Or(metric, "neither time nor allocations"), strings.Replace(shown, "not ", "", 1), ends)
 	case r.Kind == bisect.NoChange && r.Metric != "":
-		return fmt.Sprintf("%s: %s %s %s: %s.", r.Name, metric, shown, ends, r.change(r.Ends))
+		return fmt.Sprintf("%s: %s %s %s: %s.", r.place(), metric, shown, ends, r.change(r.Ends))
 	case r.Kind == bisect.NoChange:
-		return fmt.Sprintf("%s: no primary metric is shown to be worse %s.", r.Name, ends)
+		return fmt.Sprintf("%s: no primary metric is shown to be worse %s.", r.place(), ends)
 	case r.Kind == bisect.Found:
-		return fmt.Sprintf("%s: %s changed with %s: %s.", r.Name, metric, r.named(r.Hi), r.change(r.Pair))
+		return fmt.Sprintf("%s: %s changed with %s: %s.", r.place(), metric, r.named(r.Hi), r.change(r.Pair))
 	case r.Kind == bisect.Range:
-		return fmt.Sprintf("%s: %s changed after %s, and with %s at the latest: %s. Those between cannot be measured.", r.Name, metric, r.Versions[r.Lo].Name, r.named(r.Hi), r.change(r.Pair))
+		return fmt.Sprintf("%s: %s changed after %s, and with %s at the latest: %s. Those between cannot be measured.", r.place(), metric, r.Versions[r.Lo].Name, r.named(r.Hi), r.change(r.Pair))
 	}
 	where := ""
 	if r.Hi-r.Lo < last {
 		where = fmt.Sprintf(" By what was measured it is most likely after %s, and with %s at the latest.", r.Versions[r.Lo].Name, r.Versions[r.Hi].Name)
 	}
-	return fmt.Sprintf("%s: %s differs %s, %s, but no single %s is shown to have changed it.%s", r.Name, metric, ends, r.change(r.Ends), r.Unit, where)
+	return fmt.Sprintf("%s: %s differs %s, %s, but no single %s is shown to have changed it.%s", r.place(), metric, ends, r.change(r.Ends), r.Unit, where)
 }
 
 // metric is a noun.
@@ -147,15 +158,53 @@ func (r *Report) said() *screen.Answer {
 	a := &screen.Answer{Head: []string{r.First()}, By: "bisect " + r.Dyno, Notes: slices.Clone(r.Notes)}
 	if r.PairTable != nil {
 		a.Head = append(a.Head, r.proof())
-		a.Head = append(a.Head, r.why()...)
-		function, _, _ := strings.Cut(r.Answer.Name, "/")
-		if i := slices.IndexFunc(r.Touched, func(f Func) bool { return function != "" && f.Name == "Benchmark"+function }); i >= 0 {
-			a.Head = append(a.Head, fmt.Sprintf("The %s changed the benchmark itself (%s:%d).", r.Unit, r.Touched[i].File, r.Touched[i].Line))
-		}
+		a.Head = append(a.Head, r.account()...)
 	}
 	for i := range r.More {
-		a.Head = append(a.Head, r.further(&r.More[i]))
+		more := &r.More[i]
+		a.Head = append(a.Head, r.further(more))
+		if in := r.Opened[more.Hi]; in != nil && more.Kind == bisect.Found {
+			a.Head = append(a.Head, in.First())
+		}
 	}
+	r.detail(a)
+	if r.PairRun != "" {
+		a.Last = fmt.Sprintf("All of the last comparison: dyno report %s/%s", r.Dir, r.PairRun)
+		if r.Benchmark() != "" {
+			a.Last += " (it judges by a smaller error, so it may say unclear)"
+		}
+	}
+	return a
+}
+
+// account says what the change comes from: of a merge that was opened, from which of its commits.
+func (r *Report) account() []string {
+	in := r.Opened[r.Hi]
+	if in == nil {
+		return append(r.why(), r.itself()...)
+	}
+	lines := []string{in.First()}
+	switch {
+	case in.PairTable != nil:
+		return append(lines, in.account()...)
+	case in.Kind != bisect.Undecided && !in.Interrupted:
+		lines = append(lines, "So the change may be of the merge itself, or of its commits together with those that they were merged with.")
+	}
+	return append(lines, r.why()...)
+}
+
+// itself says that a commit changed the benchmark.
+func (r *Report) itself() []string {
+	function, _, _ := strings.Cut(r.Answer.Name, "/")
+	i := slices.IndexFunc(r.Touched, func(f Func) bool { return function != "" && f.Name == "Benchmark"+function })
+	if i < 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The %s changed the benchmark itself (%s:%d).", r.Unit, r.Touched[i].File, r.Touched[i].Line)}
+}
+
+// detail adds what was measured, and notes of the search, and of those inside of merges.
+func (r *Report) detail(a *screen.Answer) {
 	if s := r.measured(); s != nil {
 		a.Parts = append(a.Parts, screen.Part{Section: s})
 	}
@@ -172,15 +221,13 @@ func (r *Report) said() *screen.Answer {
 		a.Notes = append(a.Notes, fmt.Sprintf("%s is left out: %s", r.Versions[v].Name, text))
 	}
 	if r.Inside[0] != "" {
-		a.Notes = append(a.Notes, fmt.Sprintf("%s is a merge (consider, for the commits in it: --good %.12s --bad %.12s)", r.Versions[r.Hi].Name, r.Inside[0], r.Inside[1]))
+		a.Notes = append(a.Notes, fmt.Sprintf("%s is a merge (consider, for the commits in it: --good %.12s --bad %.12s; --all-parents does it in the same search)", r.Versions[r.Hi].Name, r.Inside[0], r.Inside[1]))
 	}
-	if r.PairRun != "" {
-		a.Last = fmt.Sprintf("All of the last comparison: dyno report %s/%s", r.Dir, r.PairRun)
-		if r.Benchmark() != "" {
-			a.Last += " (it judges by a smaller error, so it may say unclear)"
-		}
+	for _, v := range slices.Sorted(maps.Keys(r.Opened)) {
+		in := r.Opened[v]
+		a.Notes = append(a.Notes, in.Notes...)
+		in.detail(a)
 	}
-	return a
 }
 
 // proof says on what the answer rests.
@@ -277,11 +324,17 @@ func (r *Report) measured() *layout.Section {
 		g.Rows = append(g.Rows, layout.Row{Cells: row})
 	}
 	title := "Measured: " + r.metric() + ", medians over blocks"
+	if r.Merge != "" {
+		title = "Inside the merge " + r.Merge
+	}
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
 func (r *Report) counts() string {
 	text := fmt.Sprintf("%s after the good end; with that, %d were built and %d measured", layout.Count(len(r.Versions)-1+r.Passed, r.Unit), r.Built, len(r.Measured))
+	if r.Merge != "" {
+		text = r.place() + ": " + text
+	}
 	if r.Passed > 0 {
 		text += fmt.Sprintf("; %d cannot have changed the program, and were passed over", r.Passed)
 	}
@@ -309,7 +362,10 @@ type (
 	document struct {
 		answer.Envelope[answer.Setting, string]
 
-		Name     string        `json:"name"`
+		Name string `json:"name"`
+		body
+	}
+	body struct {
 		Answer   bisect.Kind   `json:"answer"`
 		Metric   string        `json:"metric,omitempty"`
 		Bench    string        `json:"benchmark,omitempty"`
@@ -324,6 +380,11 @@ type (
 		Partly   bool          `json:"partly,omitempty"`
 		Versions []measuredRow `json:"versions"`
 		Passed   int           `json:"passed"`
+		Merges   []merge       `json:"merges,omitempty"`
+	}
+	merge struct {
+		Merge string `json:"merge"`
+		body
 	}
 	difference struct {
 		Ratio   dyno.Number   `json:"ratio"`
@@ -360,7 +421,11 @@ type (
 
 // Document is bisect.json.
 func (r *Report) Document() any {
-	d := document{Name: r.Name, Answer: r.Kind, Metric: r.Metric, Bench: r.Benchmark(), Plain: r.Plain, Function: r.Function, Partly: r.Partly, Passed: r.Passed, Versions: []measuredRow{}}
+	return document{answer.New("bisect", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, []answer.Setting{}, r.Notes), r.Name, r.body()}
+}
+
+func (r *Report) body() body {
+	d := body{Answer: r.Kind, Metric: r.Metric, Bench: r.Benchmark(), Plain: r.Plain, Function: r.Function, Partly: r.Partly, Passed: r.Passed, Versions: []measuredRow{}}
 	if r.Kind != bisect.NoChange && r.Kind != bisect.OneBuild {
 		d.After, d.At = r.Versions[r.Lo].Name, r.Versions[r.Hi].Name
 	}
@@ -401,7 +466,9 @@ func (r *Report) Document() any {
 		}
 		d.Versions = append(d.Versions, row)
 	}
-	d.Envelope = answer.New("bisect", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, []answer.Setting{}, r.Notes)
+	for _, v := range slices.Sorted(maps.Keys(r.Opened)) {
+		d.Merges = append(d.Merges, merge{r.Versions[v].Name, r.Opened[v].body()})
+	}
 	return d
 }
 

@@ -77,6 +77,41 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// Of a merge that was opened, the commit in it is said, or that none of them is shown to have changed the metric.
+func TestOpened(t *testing.T) {
+	worse := compare.Versus{Ratio: 1.05, Lo: 1.03, Hi: 1.07, P: 0.001, Verdict: stats.Worse}
+	cpu := bisect.Yardstick{Metric: "cpu-sec/req"}
+	table := &compare.Table{Settings: []compare.Setting{{}, {}}}
+	found := bisect.Answer{Kind: bisect.Found, Yardstick: cpu, Ends: worse, Lo: 0, Hi: 1, Pair: worse, PairRun: "7-pair", PairTable: table,
+		Measured: []bisect.Measured{{Version: 0, Blocks: 6, Change: 1}, {Version: 1, Blocks: 6, Change: 1.05}}}
+	nothing := bisect.Answer{Kind: bisect.NoChange, Yardstick: cpu, Ends: compare.Versus{Ratio: 1.01, Lo: 0.97, Hi: 1.05, P: 0.4, Verdict: stats.Unclear}, Hi: 1}
+	of := func(a bisect.Answer, merge string, names ...string) *Report {
+		r := &Report{Answer: a, Unit: "commit", Error: 0.05, Name: "svc", Dir: "out", Plan: &dyno.Experiment{}, Merge: merge}
+		for _, name := range names {
+			r.Versions = append(r.Versions, Version{Name: name, Title: "title " + name, Date: "2026-11-30"})
+		}
+		return r
+	}
+	for _, test := range []struct {
+		name, want, not string
+		inside          bisect.Answer
+	}{
+		{"found", `Inside the merge m1: CPU time per request changed with b1 (2026-11-30, "title b1"): worse, +5.0% [+3.0%, +7.0%].`, "of the merge itself", found},
+		{"not found", "Inside the merge m1: CPU time per request is not shown to differ from b0 to b1: +1.0% [-3.0%, +5.0%]. So the change may be of the merge itself", "with b1", nothing},
+	} {
+		r := of(found, "", "m0", "m1")
+		r.Opened = map[int]*Report{1: of(test.inside, "m1", "b0", "b1")}
+		text := strings.Join(strings.Fields(r.Text(layout.Options{Width: 300})), " ")
+		if !strings.Contains(text, test.want) || strings.Contains(text, test.not) {
+			t.Errorf("%s: no %q, or %q, in\n%s", test.name, test.want, test.not, text)
+		}
+		var document strings.Builder
+		if err := answer.Write(&document, r.Document()); err != nil || !strings.Contains(document.String(), `"merge": "m1"`) || strings.Count(document.String(), `"answer"`) != 2 {
+			t.Errorf("%s: %v\n%s", test.name, err, &document)
+		}
+	}
+}
+
 // The function that accounts for a change went in its direction, and is of the subject. One that the version touched comes first. The share
 // of one that allocates nothing any more is null in JSON.
 func TestFunctionOf(t *testing.T) {

@@ -63,6 +63,7 @@ type study struct {
 	done     int // commits after the anchor
 	began    time.Time
 	reported map[string]bool // alarms
+	kept     lines           // of an earlier session
 }
 
 func run(ctx context.Context, o options) error {
@@ -81,7 +82,12 @@ func run(ctx context.Context, o options) error {
 	s := &study{options: o, rng: rand.New(rand.NewPCG(o.seed, 44)), dir: dir, began: time.Now(), base: map[string]float64{}, reported: map[string]bool{}}
 	s.plant()
 	repo := filepath.Join(dir, "repo")
-	if _, err := s.Make(repo); err != nil {
+	if _, err := os.Stat(repo); err != nil {
+		_, err = s.Make(repo)
+		if err != nil {
+			return err
+		}
+	} else if s.kept, err = readLines(filepath.Join(dir, "lines")); err != nil {
 		return err
 	}
 	out, err := exec.CommandContext(ctx, "git", "-C", repo, "log", "--reverse", "--format=%H").Output()
@@ -90,7 +96,9 @@ func run(ctx context.Context, o options) error {
 	}
 	s.ids = strings.Fields(string(out))
 	defer s.machine.quiet()
-	if _, err := s.track(ctx, "init", "./cmd/server", "--anchor", s.ids[0], "--path", "/"); err != nil {
+	if s.kept.points != nil {
+		fmt.Printf("going on after commit %d\n", len(s.kept.points))
+	} else if _, err := s.track(ctx, "init", "./cmd/server", "--anchor", s.ids[0], "--path", "/"); err != nil {
 		return err
 	}
 	real := s.chosen()
@@ -125,17 +133,21 @@ func (s *study) chosen() map[int]bool {
 func (s *study) step(ctx context.Context, i int, real bool) error {
 	s.machine.session(s.rng)
 	if real {
-		began := time.Now()
 		run := filepath.Join(s.dir, fmt.Sprintf("add%d", i))
-		if _, err := s.track(ctx, "add", s.ids[i], "--out", run); err != nil {
-			return err
+		if !s.kept.has(s.ids[i]) {
+			os.RemoveAll(run) // cut off
+			if _, err := s.track(ctx, "add", s.ids[i], "--out", run); err != nil {
+				return err
+			}
 		}
-		s.took = append(s.took, time.Since(began))
 		if err := s.learn(i, run); err != nil {
 			return err
 		}
 	} else if err := s.draw(i); err != nil {
 		return err
+	}
+	if s.kept.has(s.ids[i]) && i < len(s.kept.points) { // was checked
+		return nil
 	}
 	out, err := s.track(ctx, "check", s.ids[i], "--no-bisect", "--json")
 	if err != nil {
@@ -147,7 +159,7 @@ func (s *study) step(ctx context.Context, i int, real bool) error {
 	}
 	for _, a := range d.Changes {
 		if key := a.Metric + a.From + a.To; !s.reported[key] {
-			s.reported[key], a.by = true, i
+			s.reported[key], a.by = true, s.kept.told(&a, i)
 			s.alarms = append(s.alarms, a)
 			fmt.Printf("commit %d: %s %s from %d to %d: %+.1f%%, truly %+.1f%%\n", i, a.Shape, a.Metric, s.index(a.From), s.index(a.To), 100*(a.Ratio-1), 100*math.Expm1(s.truth(&a)))
 		}
@@ -216,10 +228,16 @@ func (m *machine) quiet() {
 
 // learn keeps what a real run found: the blocks of its point, and raw figures.
 func (s *study) learn(i int, run string) error {
-	p, err := lastPoint(filepath.Join(s.dir, "lines"))
+	l, err := readLines(filepath.Join(s.dir, "lines"))
 	if err != nil {
 		return err
 	}
+	at := slices.IndexFunc(l.points, func(p point) bool { return p.Commit == s.ids[i] })
+	if at < 0 {
+		return fmt.Errorf("dyno track add left no line of commit %d", i)
+	}
+	p := l.points[at]
+	s.took = append(s.took, time.Duration(p.Took*float64(time.Second)))
 	values, err := rawValues(filepath.Join(run, "blocks", "results.jsonl"), s.ids[i][:12])
 	if err != nil { // equal programs are not measured
 		s.raw[i] = s.raw[max(1, i-1)]

@@ -97,6 +97,7 @@ type point struct {
 	Before string            `json:"before"`
 	Same   bool              `json:"same,omitempty"`
 	Blocks int               `json:"blocks"`
+	Took   float64           `json:"took-sec,omitempty"`
 	Host   string            `json:"host"`
 	Logs   map[string]ratios `json:"logs,omitempty"`
 }
@@ -112,8 +113,8 @@ type ratios struct {
 func (s *study) draw(i int) error {
 	from := s.points[s.rng.IntN(len(s.points))]
 	p := point{Kind: "point", At: time.Now().UTC(), Name: from.Name, Commit: s.ids[i], Anchor: from.Anchor, Before: s.ids[i-1], Blocks: from.Blocks, Host: from.Host, Logs: map[string]ratios{}}
-	if last, err := lastPoint(filepath.Join(s.dir, "lines")); err == nil {
-		p.Anchor = last.Anchor
+	if l, err := readLines(filepath.Join(s.dir, "lines")); err == nil && len(l.points) > 0 {
+		p.Anchor = l.points[len(l.points)-1].Anchor
 	}
 	mirrored := s.rng.IntN(2) == 0
 	moved := func(rest []float64, to, middle float64) (out []float64) {
@@ -138,6 +139,9 @@ func (s *study) draw(i int) error {
 		}
 	}
 	s.raw[i] = s.base["cpu-sec/req"] * math.Exp(s.level("cpu-sec/req", i)) * s.weather()
+	if s.kept.has(p.Commit) {
+		return nil
+	}
 	line, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -188,24 +192,60 @@ func median(xs []float64) float64 {
 	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
 }
 
-// lastPoint is the newest point of the lines in a directory.
-func lastPoint(dir string) (last point, err error) {
+// The lines of a track, in the order of their times.
+type lines struct {
+	points []point
+	shown  []shown // alarms
+}
+
+type shown struct {
+	alarm
+	Shown bool
+	At    time.Time
+}
+
+func readLines(dir string) (l lines, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil || len(files) == 0 {
-		return last, fmt.Errorf("no lines in %s: %w", dir, err)
+		return l, fmt.Errorf("no lines in %s: %w", dir, err)
 	}
-	slices.Sort(files)
-	data, err := os.ReadFile(files[len(files)-1])
-	if err != nil {
-		return last, err
-	}
-	for line := range strings.Lines(string(data)) {
-		var p point
-		if json.Unmarshal([]byte(line), &p) == nil && p.Kind == "point" && !p.At.Before(last.At) {
-			last = p
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return l, err
+		}
+		for line := range strings.Lines(string(data)) {
+			var p point
+			var a shown
+			if json.Unmarshal([]byte(line), &p) == nil && p.Kind == "point" {
+				l.points = append(l.points, p)
+			} else if json.Unmarshal([]byte(line), &a) == nil && a.Shown {
+				l.shown = append(l.shown, a)
+			}
 		}
 	}
-	return last, nil
+	slices.SortStableFunc(l.points, func(p, q point) int { return p.At.Compare(q.At) })
+	return l, nil
+}
+
+func (l *lines) has(commit string) bool {
+	return slices.ContainsFunc(l.points, func(p point) bool { return p.Commit == commit })
+}
+
+// told is the commit after which an alarm was told: that one, unless an earlier session told it.
+func (l *lines) told(a *alarm, now int) (commit int) {
+	for _, s := range l.shown {
+		if s.Metric == a.Metric && s.From == a.From && s.To == a.To {
+			commit = 0
+			for _, p := range l.points {
+				if p.At.Before(s.At) {
+					commit++
+				}
+			}
+			return commit
+		}
+	}
+	return now
 }
 
 // rawValues are the medians over blocks of a commit's values.

@@ -17,7 +17,6 @@ import (
 	"github.com/dynolab/dyno/internal/plan/flags"
 	"github.com/dynolab/dyno/internal/report"
 	"github.com/dynolab/dyno/internal/report/tracked"
-	"github.com/dynolab/dyno/internal/track"
 )
 
 // trackFlags are those of all subcommands of track.
@@ -93,7 +92,7 @@ func newTrackInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fresh, err := t.Init(cmd.Context(), e, anchor)
+			fresh, err := t.Init(cmd.Context(), e, anchor, cmd.Flags().Changed("anchor"))
 			if err != nil {
 				return err
 			}
@@ -103,7 +102,7 @@ func newTrackInit() *cobra.Command {
 			if err := t.Sync(cmd.Context(), o.remote); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is tracked in %s, against %.12s. Next: dyno track add\n", t.Log.Start.Name, t.Ledger, t.Log.Start.Anchor)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is tracked in %s, against %.12s. Next: dyno track add%s\n", t.Log.Start.Name, t.Ledger, t.Log.Start.Anchor, o.again(t))
 			return err
 		},
 	}
@@ -118,6 +117,20 @@ func newTrackInit() *cobra.Command {
 		}
 	}
 	return cmd
+}
+
+// again are the flags that the next command needs, too.
+func (o *trackFlags) again(t *tracking.Tracking) (all string) {
+	if o.At != "" {
+		all += " --store " + o.At
+	}
+	if o.remote != "" {
+		all += " --sync " + o.remote
+	}
+	if len(t.Log.Names) > 1 {
+		all += " --name " + t.Log.Start.Name
+	}
+	return all
 }
 
 // named adds the flag for one of several tracks.
@@ -176,7 +189,7 @@ func looks(fs *pflag.FlagSet, c *tracking.Checking, gate *bool) {
 	fs.IntVar(&c.Most, "looks", 3, "most `number` of possible changes that are looked at on fresh blocks")
 	fs.DurationVar(&c.Within, "look-within", 6*time.Minute, "most `time` for each of them")
 	fs.BoolVar(&c.NoName, "no-bisect", false, "do not search for the commit of a change that is shown")
-	fs.BoolVar(gate, "gate", false, "exit with status 99 if something is shown to be worse: by this command, or with this revision")
+	fs.BoolVar(gate, "gate", false, "exit with status 99 if something is shown to be worse: by this command, or with this revision; with 98 if the revision cannot be compared")
 }
 
 func newTrackCheck() *cobra.Command {
@@ -240,10 +253,11 @@ func (o *trackFlags) conclude(cmd *cobra.Command, t *tracking.Tracking, c tracki
 	if failed = errors.Join(failed, o.write(cmd.OutOrStdout(), r)); failed != nil || !gate {
 		return failed
 	}
-	worse := func(a track.Alarm) bool { return a.Shown && a.Worse }
-	here := func(a track.Alarm) bool { return worse(a) && (a.Commit == at.ID || a.Commit == "" && a.To == at.ID) }
-	if slices.ContainsFunc(t.Shown, worse) || slices.ContainsFunc(t.Log.Alarms, here) {
-		return &gateError{exitThreshold, r.First() + " (--gate)"}
+	if worse := r.Worse(at); worse != "" {
+		return &gateError{exitThreshold, r.Log.Start.Name + ": " + worse + " (--gate)"}
+	}
+	if slices.Contains(r.Apart, at.ID) {
+		return &gateError{exitUnclear, fmt.Sprintf("%.12s cannot be compared with the commits before: nothing tells the level of its anchor (--gate)", at.ID)}
 	}
 	return nil
 }

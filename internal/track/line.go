@@ -19,7 +19,9 @@ type Line struct {
 	Lost   []string // commits that were measured and are not in the history, as after a rebase
 	Apart  []string // commits whose anchor was not measured against another one in this metric
 
-	places map[string]int // by commit, also by what it was before the history was rewritten
+	places  map[int]int // by index in the history
+	history *history
+	base    string // the anchor whose level is 0
 }
 
 // A Place is a measured commit on a line.
@@ -33,37 +35,27 @@ type Place struct {
 	Same   bool      // its program is that of Before
 	Anchor string
 
-	own    float64 // the part of SE that is not the anchor's
-	commit string  // as it was measured
+	own float64 // the part of SE that is not the anchor's
 }
 
 // Line puts what is known of a metric on one line. A point whose commit is no longer in the history stands for the commit with the same tree.
-func (l *Log) Line(metric string, history []Commit) *Line {
-	line := &Line{Metric: metric, places: map[string]int{}}
-	offsets := l.offsets(metric)
-	byID, byTree := map[string]int{}, map[string]int{}
-	for i, c := range history {
-		byID[c.ID] = i
-		if c.Tree != "" {
-			byTree[c.Tree] = i
-		}
-	}
+func (l *Log) Line(metric string, commits []Commit) *Line {
+	line := &Line{Metric: metric, places: map[int]int{}, history: l.history(commits), base: l.root()}
+	trees := line.history.trees
+	offsets := l.offsets(metric, trees)
 	found := map[int][]Place{}
 	for _, p := range l.Points {
-		at, ok := byID[p.Commit]
-		if !ok {
-			at, ok = byTree[p.Tree]
-		}
+		at, ok := line.history.find(p.Commit)
 		if !ok {
 			line.Lost = with(line.Lost, p.Commit)
 			continue
 		}
-		place := Place{Commit: history[at], Index: at, Anchor: p.Anchor, Before: p.Before, Same: p.Same, commit: p.Commit}
+		place := Place{Commit: commits[at], Index: at, Anchor: p.Anchor, Before: p.Before, Same: p.Same}
 		if !p.Same {
-			anchor, known := offsets[p.Anchor]
+			anchor, known := offsets[trees.content(p.Anchor)]
 			level := ofBlocks(p.Logs[metric].Anchor)
 			if level.ok && !known {
-				line.Apart = with(line.Apart, p.Commit)
+				line.Apart = with(line.Apart, commits[at].ID)
 			}
 			if !known || !level.ok {
 				continue
@@ -72,12 +64,13 @@ func (l *Log) Line(metric string, history []Commit) *Line {
 		}
 		found[at] = append(found[at], place)
 	}
-	for anchor, e := range offsets {
-		if at, ok := byID[anchor]; ok && len(found[at]) == 0 {
-			found[at] = []Place{{Commit: history[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor, commit: anchor}}
+	for _, anchor := range l.anchors() {
+		e, known := offsets[trees.content(anchor)]
+		if at, ok := line.history.find(anchor); ok && known && len(found[at]) == 0 {
+			found[at] = []Place{{Commit: commits[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor}}
 		}
 	}
-	for at := range history {
+	for at := range commits {
 		if of := found[at]; len(of) > 0 {
 			line.put(of)
 		}
@@ -103,10 +96,7 @@ func (line *Line) put(of []Place) {
 		}
 		p.Level, p.SE = line.At[at].Level, line.At[at].SE
 	}
-	for _, o := range of {
-		line.places[o.commit] = len(line.At)
-	}
-	line.places[p.ID] = len(line.At)
+	line.places[p.Index] = len(line.At)
 	line.At = append(line.At, p)
 }
 
@@ -128,8 +118,10 @@ func merged(of []Place) Place {
 
 // at is the place of a commit, -1 if it has none.
 func (line *Line) at(commit string) int {
-	if i, ok := line.places[commit]; ok {
-		return i
+	if i, ok := line.history.find(commit); ok {
+		if place, ok := line.places[i]; ok {
+			return place
+		}
 	}
 	return -1
 }
@@ -156,22 +148,37 @@ func ofBlocks(logs []float64) (e estimate) {
 	return estimate{math.Log(ranks.Ratio), (m.Hi - m.Lo) / 2 / 1.96, true}
 }
 
-// offsets are the levels of anchors. The first anchor has 0; each other was measured against one that is known, whenever that was.
-func (l *Log) offsets(metric string) map[string]estimate {
-	offsets := map[string]estimate{l.Root: {ok: true}}
-	anchors := map[string]bool{}
-	for _, p := range l.Points {
-		anchors[p.Anchor] = true
+// offsets are the levels of anchors, by content. The first anchor has 0. Each other was measured against one that is known, or its program is that of
+// a commit that was.
+func (l *Log) offsets(metric string, trees trees) map[string]estimate {
+	offsets := map[string]estimate{trees.content(l.root()): {ok: true}}
+	wanted := map[string]bool{}
+	for _, anchor := range l.anchors() {
+		wanted[trees.content(anchor)] = true
 	}
 	for grown := true; grown; {
 		grown = false
 		for _, p := range l.Points {
-			base, ok := offsets[p.Anchor]
-			if _, known := offsets[p.Commit]; known || !ok || !anchors[p.Commit] {
+			if before := trees.content(p.Before); p.Same && wanted[trees.content(p.Commit)] && !wanted[before] {
+				wanted[before], grown = true, true
+			}
+		}
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range l.Points {
+			own := trees.content(p.Commit)
+			if _, known := offsets[own]; known || !wanted[own] {
 				continue
 			}
-			if e := ofBlocks(p.Logs[metric].Anchor); e.ok {
-				offsets[p.Commit], grown = estimate{base.mean + e.mean, math.Hypot(base.se, e.se), true}, true
+			e, ok := offsets[trees.content(p.Before)]
+			if !p.Same {
+				base, known := offsets[trees.content(p.Anchor)]
+				e = ofBlocks(p.Logs[metric].Anchor)
+				e.mean, e.se, ok = base.mean+e.mean, math.Hypot(base.se, e.se), known && e.ok
+			}
+			if ok {
+				offsets[own], grown = e, true
 			}
 		}
 	}

@@ -22,8 +22,9 @@ type Start struct {
 	Kind   string          `json:"kind"`
 	At     time.Time       `json:"at"`
 	Name   string          `json:"name"`
-	Plan   json.RawMessage `json:"plan"`   // of one setting; the package is relative to the repository's top
-	Anchor string          `json:"anchor"` // commit
+	Plan   json.RawMessage `json:"plan"`           // of one setting; the package is relative to the repository's top
+	Anchor string          `json:"anchor"`         // commit
+	Tree   string          `json:"tree,omitempty"` // of the anchor
 	Dyno   string          `json:"dyno"`
 }
 
@@ -69,9 +70,13 @@ type Alarm struct {
 	Alpha  float64   `json:"alpha"` // the error that it was allowed
 	Worse  bool      `json:"worse,omitempty"`
 
+	FromTree string `json:"from-tree,omitempty"` // of the commits: a rewritten history has the same trees
+	ToTree   string `json:"to-tree,omitempty"`
+
 	Why      string `json:"why,omitempty"` // nothing was measured, such as a commit that cannot be built
 	Searched bool   `json:"searched,omitempty"`
 	Commit   string `json:"commit,omitempty"` // that changed it, if that is known
+	Tree     string `json:"tree,omitempty"`   // of Commit
 	Title    string `json:"title,omitempty"`
 	Function string `json:"function,omitempty"` // which the change is in, as far as profiles and the source say
 	Run      string `json:"run,omitempty"`      // directory of the fresh blocks, on the machine that measured them
@@ -93,8 +98,8 @@ func Metrics() []string {
 
 // A Log is all lines of one track, in the order of time.
 type Log struct {
-	Start  Start  // the last one
-	Root   string // anchor of the first one
+	Start  Start // the last one
+	Starts []Start
 	Points []Point
 	Alarms []Alarm
 	Names  []string // of all tracks that there are, sorted
@@ -127,9 +132,7 @@ func Read(lines []json.RawMessage, name string) *Log {
 		case kindStart:
 			var s Start
 			if json.Unmarshal(line, &s) == nil {
-				if l.Start = s; l.Root == "" {
-					l.Root = s.Anchor
-				}
+				l.Start, l.Starts = s, append(l.Starts, s)
 			}
 		case kindPoint:
 			var p Point

@@ -84,7 +84,7 @@ func (w *world) check(to int) (shown []Alarm) {
 }
 
 func newWorld(seed uint64, commits int, sd float64) *world {
-	return &world{rng: rand.New(rand.NewPCG(seed, 7)), levels: make([]float64, commits), sd: sd, log: Log{Root: name(0)}, clock: time.Unix(1e9, 0)}
+	return &world{rng: rand.New(rand.NewPCG(seed, 7)), levels: make([]float64, commits), sd: sd, log: Log{Start: Start{Anchor: name(0)}}, clock: time.Unix(1e9, 0)}
 }
 
 // A step is found soon, and where it is; a creep is found though no commit of it is.
@@ -231,7 +231,7 @@ func TestAnchors(t *testing.T) {
 	logs := func(x float64) map[string]Ratios {
 		return map[string]Ratios{"m": {Anchor: []float64{x - 0.01, x, x + 0.01}}}
 	}
-	l := Log{Root: "a", Points: []Point{
+	l := Log{Start: Start{Anchor: "a"}, Points: []Point{
 		{Commit: "b", Anchor: "a", Logs: logs(0.1)},
 		{Commit: "c", Anchor: "b", Logs: logs(0.2)},
 		{Commit: "d", Anchor: "x", Logs: logs(5)},

@@ -138,8 +138,9 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 			t.New().Note("this place is left out: %s", a.Why)
 		}
 		a.At, a.Name, a.From, a.To, a.Run = now(), t.Log.Start.Name, from.ID, to.ID, dir
+		a.FromTree, a.ToTree = from.Tree, to.Tree
 		if a.Shown && a.Shape == track.Step && to.Index == from.Index+1 { // no other commit is between
-			a.Commit, a.Title = to.ID, to.Title
+			a.Commit, a.Tree, a.Title = to.ID, to.Tree, to.Title
 		}
 		alarms = append(alarms, a)
 	}
@@ -196,7 +197,7 @@ func (t *Tracking) named(ctx context.Context, shown []track.Alarm) error {
 	for i := range shown {
 		a := &shown[i]
 		if a.Searched = true; found.Commit != "" {
-			a.Shape, a.Commit, a.Title, a.Function = track.Step, found.Commit, found.Title, found.Function
+			a.Shape, a.Commit, a.Tree, a.Title, a.Function = track.Step, found.Commit, found.Tree, found.Title, found.Function
 		}
 	}
 	t.Shown = append(t.Shown, shown...)
@@ -235,7 +236,7 @@ func (t *Tracking) bisected(ctx context.Context, a *track.Alarm) error {
 	case err != nil:
 		t.New().Note("the commit is not known: %v", err)
 	case ok:
-		a.Commit, a.Title = c.ID, c.Title
+		a.Commit, a.Tree, a.Title = c.ID, c.Tree, c.Title
 		if f := report.Function; f != nil {
 			if a.Function = f.Name; f.File != "" {
 				a.Function += fmt.Sprintf(" (%s:%d)", f.File, f.Line)

@@ -24,6 +24,9 @@ import (
 // far is the change against the anchor from which on a new one is taken, as a logarithm: what differs so much meets the machine differently.
 const far = 0.4
 
+// leastFar is how many blocks it takes to say so: the error of the next anchor is in all levels after it.
+const leastFar = stats.RankBlocks
+
 // A pointing measures one commit against others side by side. It implements campaign.Question.
 type pointing struct {
 	plan   *dyno.Experiment
@@ -158,11 +161,8 @@ func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 		return nil, err
 	}
 	p, err := t.measure(ctx, c, before, o)
-	if errors.Is(err, errAnchor) && before != "" && before != t.Log.Start.Anchor && ctx.Err() == nil {
-		t.New().Note("%v; %s is the anchor from now on", err, short(before))
-		s := t.Log.Start
-		s.Anchor = before
-		if err := t.begin(ctx, s); err != nil {
+	if errors.Is(err, errAnchor) && ctx.Err() == nil {
+		if err := t.anew(ctx, before, err); err != nil {
 			return nil, err
 		}
 		if o.Out != "" {
@@ -176,10 +176,33 @@ func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	return p, t.keep(ctx, p)
 }
 
+// anew takes another anchor in place of one that cannot be built: the last commit up to before whose level is known, so that levels go on.
+func (t *Tracking) anew(ctx context.Context, before string, broken error) error {
+	const cure = " (consider: dyno track init with the same plan and --anchor REVISION)"
+	if before == "" {
+		return fmt.Errorf("%w%s", broken, cure)
+	}
+	c, err := t.leveled(ctx, track.Commit{ID: before})
+	if err != nil {
+		return err
+	}
+	if c.ID == "" || c.ID == t.Log.Start.Anchor || c.Tree == t.Log.Start.Tree {
+		return fmt.Errorf("%w%s", broken, cure)
+	}
+	t.New().Note("%v; %s is the anchor from now on", broken, short(c.ID))
+	s := t.Log.Start
+	s.Anchor = c.ID
+	return t.begin(ctx, s)
+}
+
 // present is an error if a commit is not in this clone: then it is not the commit that is broken.
 func (t *Tracking) present(ctx context.Context, commit string) error {
 	if _, err := git.Run(ctx, t.Top, nil, "cat-file", "-e", commit+"^{tree}"); err != nil {
-		return fmt.Errorf("the anchor %s is not in this clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)", short(commit))
+		cure := "git fetch its branch; or dyno track init with the same plan and --anchor REVISION"
+		if shallow, err := git.Run(ctx, t.Top, nil, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
+			cure = "git fetch --unshallow, or fetch-depth: 0 of actions/checkout"
+		}
+		return fmt.Errorf("the anchor %s is not in this clone (consider: %s)", short(commit), cure)
 	}
 	return nil
 }
@@ -213,9 +236,10 @@ func (t *Tracking) keep(ctx context.Context, p *track.Point) error {
 	if err := t.Ledger.Add(ctx, []json.RawMessage{line}); err != nil {
 		return err
 	}
-	if r := p.Logs[track.Metrics()[0]]; p.Before != "" && len(r.Anchor) >= 2 && math.Abs(stats.Median(r.Anchor)) > far && len(p.Logs) == len(track.Metrics()) {
+	if r := p.Logs[track.Metrics()[0]]; p.Before != "" && len(r.Anchor) >= leastFar && math.Abs(stats.Median(r.Anchor)) > far && len(p.Logs) == len(track.Metrics()) {
 		s := t.Log.Start
 		s.Anchor = p.Commit
+		t.New().Note("%s is the anchor from now on: its CPU time per request is far from that of %s", short(p.Commit), short(p.Anchor))
 		return t.begin(ctx, s)
 	}
 	return t.Read(ctx)

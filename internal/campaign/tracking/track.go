@@ -46,8 +46,8 @@ func Open(ctx context.Context, o tracks.Options, fresh func() *campaign.Campaign
 const briefly = dyno.Duration(time.Second)
 
 // Init begins a track: the plan of one setting, and the commit that all others are measured against. fresh is false if there is one already with the
-// same name and plan.
-func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string) (fresh bool, err error) {
+// same name and plan; it gets another anchor if that is chosen.
+func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string, chosen bool) (fresh bool, err error) {
 	s := &e.Subject
 	switch {
 	case s.Package == "":
@@ -82,7 +82,38 @@ func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string) 
 	if !bytes.Equal(compact(t.Log.Start.Plan), compact(text)) {
 		return false, flags.Mistakef("%s has a track %q already, of another plan (consider: --name, for a new one)", t.Ledger, e.Name)
 	}
-	return false, nil
+	if !chosen || c.ID == t.Log.Start.Anchor {
+		return false, nil
+	}
+	return false, t.reanchor(ctx, c)
+}
+
+// reanchor takes another anchor: any commit as long as nothing was measured, and then one whose level is known, so that levels go on.
+func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
+	if len(t.Log.Points) > 0 {
+		known, err := t.leveled(ctx, c)
+		if err != nil {
+			return err
+		}
+		if known.ID != c.ID {
+			return flags.Mistakef("%s was not measured against an anchor, so what comes could not be compared with what was (consider: dyno track add %[1]s; or --name, for a new track)", short(c.ID))
+		}
+	}
+	s := t.Log.Start
+	s.Anchor = c.ID
+	return t.begin(ctx, s)
+}
+
+// leveled is the last commit up to one whose level is known; its ID is "" if there is none.
+func (t *Tracking) leveled(ctx context.Context, c track.Commit) (last track.Commit, err error) {
+	history, err := t.History(ctx, c.ID)
+	if err != nil {
+		return last, err
+	}
+	if at := t.Log.Line(track.Metrics()[0], history).At; len(at) > 0 {
+		last = at[len(at)-1].Commit
+	}
+	return last, nil
 }
 
 func compact(text []byte) []byte {
@@ -95,7 +126,10 @@ func compact(text []byte) []byte {
 
 // begin keeps a start, and its anchor.
 func (t *Tracking) begin(ctx context.Context, s track.Start) error {
-	s.At, s.Dyno = now(), t.New().Version
+	s.At, s.Dyno, s.Tree = now(), t.New().Version, ""
+	if c, err := t.Commit(ctx, s.Anchor); err == nil {
+		s.Tree = c.Tree
+	}
 	if last := t.Log.Start.At; !s.At.After(last) { // of a machine whose clock is ahead
 		s.At = last.Add(time.Millisecond)
 	}

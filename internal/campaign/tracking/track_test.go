@@ -114,7 +114,7 @@ func open(t *testing.T, dir, place string, level func(title string) float64) *Tr
 	}
 	if tr.Log.Start.Name == "" {
 		e := &dyno.Experiment{Name: "shop", Subject: dyno.Subject{Package: filepath.Join(dir, "cmd", "shop")}, Load: dyno.Load{Concurrency: 1}}
-		if _, err := tr.Init(t.Context(), e, "HEAD~"+fmt.Sprint(strings.Count(run(t, dir, "log", "--format=%H"), "\n"))); err != nil {
+		if _, err := tr.Init(t.Context(), e, "HEAD~"+fmt.Sprint(strings.Count(run(t, dir, "log", "--format=%H"), "\n")), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -324,11 +324,11 @@ func TestInitAgain(t *testing.T) {
 	tr := open(t, dir, "", titled(9, 0))
 	anchor := tr.Log.Start.Anchor
 	e := dyno.Experiment{Name: "shop", Subject: dyno.Subject{Package: filepath.Join(dir, "cmd", "shop")}, Load: dyno.Load{Concurrency: 1}}
-	if fresh, err := tr.Init(t.Context(), &e, "HEAD"); fresh || err != nil || tr.Log.Start.Anchor != anchor {
+	if fresh, err := tr.Init(t.Context(), &e, "HEAD", false); fresh || err != nil || tr.Log.Start.Anchor != anchor {
 		t.Errorf("%v, %v, anchor %s", fresh, err, tr.Log.Start.Anchor)
 	}
 	e.Load.Concurrency = 2
-	if _, err := tr.Init(t.Context(), &e, "HEAD"); err == nil || !strings.Contains(err.Error(), "of another plan") {
+	if _, err := tr.Init(t.Context(), &e, "HEAD", false); err == nil || !strings.Contains(err.Error(), "of another plan") {
 		t.Error(err)
 	}
 	e.Name = "shop-busy"
@@ -336,7 +336,7 @@ func TestInitAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fresh, err := second.Init(t.Context(), &e, "HEAD"); !fresh || err != nil || second.Log.Start.Name != "shop-busy" {
+	if fresh, err := second.Init(t.Context(), &e, "HEAD", false); !fresh || err != nil || second.Log.Start.Name != "shop-busy" {
 		t.Errorf("%v, %v, %+v", fresh, err, second.Log.Start)
 	}
 	both, err := Open(t.Context(), tracks.Options{Dir: dir}, tr.New)
@@ -363,11 +363,11 @@ func TestInitMistakes(t *testing.T) {
 		"/body.json is not ": {Subject: service, Load: dyno.Load{Client: dyno.Client{Loop: []dyno.Step{{Path: "/", BodyFile: filepath.Join(t.TempDir(), "body.json")}}}}},
 		"not in the reposit": {Subject: dyno.Subject{Package: t.TempDir()}},
 	} {
-		if _, err := tr.Init(t.Context(), e, "HEAD"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := tr.Init(t.Context(), e, "HEAD", false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if _, err := tr.Init(t.Context(), &dyno.Experiment{Subject: service}, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere is no revision") {
+	if _, err := tr.Init(t.Context(), &dyno.Experiment{Subject: service}, "nowhere", false); err == nil || !strings.Contains(err.Error(), "nowhere is no revision") {
 		t.Error(err)
 	}
 

@@ -82,6 +82,8 @@ func (t *Track) Begun() error {
 		return nil
 	case len(names) == 0:
 		return flags.Mistakef("%s has no track (consider: dyno track init PACKAGE)", t.Ledger)
+	case t.name != "":
+		return flags.Mistakef("%s has no track %q (consider: --name %s)", t.Ledger, t.name, strings.Join(names, ", or --name "))
 	default:
 		return flags.Mistakef("%s has %d tracks (consider: --name %s)", t.Ledger, len(names), strings.Join(names, ", or --name "))
 	}
@@ -131,12 +133,12 @@ func (t *Track) Report(ctx context.Context, rev, version string) (*tracked.Repor
 		apart = append(apart, line.Apart...)
 		most = max(most, len(line.At))
 	}
-	if n := distinct(lost); n > 0 {
-		r.Lost, r.Notes = n, append(r.Notes, t.lost(ctx, n))
+	if n := len(distinct(lost)); n > 0 {
+		var notes []string
+		r.Lost, notes = t.lost(ctx, rev, distinct(lost))
+		r.Notes = append(r.Notes, notes...)
 	}
-	if n := distinct(apart); n > 0 {
-		r.Notes = append(r.Notes, layout.CountIs(n, "measured commit")+" left out: their anchor was never measured against another one.")
-	}
+	r.Apart = distinct(apart)
 	for _, line := range lines {
 		if n := most - len(line.At); n > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s of %s is not known, as where it is 0: such changes are not followed.", line.Metric, layout.Count(n, "measured commit")))
@@ -145,18 +147,37 @@ func (t *Track) Report(ctx context.Context, rev, version string) (*tracked.Repor
 	return r, nil
 }
 
-func distinct(list []string) int {
+func distinct(list []string) []string {
 	slices.Sort(list)
-	return len(slices.Compact(list))
+	return slices.Compact(list)
 }
 
-// lost says why points have no place in the history.
-func (t *Track) lost(ctx context.Context, n int) string {
+// lost counts the points that have no place in the history up to a revision, but for those that are newer, and says why they have none.
+func (t *Track) lost(ctx context.Context, rev string, commits []string) (n int, notes []string) {
+	newer := 0
+	input := "^" + rev + "\n" + strings.Join(commits, "\n") + "\n"
+	if text, err := git.Run(ctx, t.Top, []byte(input), "rev-list", "--ignore-missing", "--ancestry-path", "--stdin"); err == nil {
+		after := map[string]bool{}
+		for _, id := range strings.Fields(text) {
+			after[id] = true
+		}
+		for _, id := range commits {
+			if after[id] {
+				newer++
+			}
+		}
+	}
+	if newer > 0 {
+		notes = append(notes, layout.CountIs(newer, "measured commit")+" newer than this revision.")
+	}
+	if n = len(commits) - newer; n == 0 {
+		return n, notes
+	}
 	which := layout.CountIs(n, "measured commit")
 	if shallow, err := git.Run(ctx, t.Top, nil, "rev-parse", "--is-shallow-repository"); err == nil && shallow == "true" {
-		return which + " not in this shallow clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)."
+		return n, append(notes, which+" not in this shallow clone (consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout).")
 	}
-	return which + " left out: not among the first parents of this revision, as after a rebase, and no commit there has the same content."
+	return n, append(notes, which+" left out: not among the first parents of this revision, as after a rebase, and no commit there has the same content.")
 }
 
 // History is the first parents of a revision, the oldest first.

@@ -53,6 +53,8 @@ type Line struct {
 	Name  string
 	X, Y  []float64
 	Scale bool // of Trend: X is a quantity, whose axis has round numbers; else the X of points are printed, such as dates
+
+	Titles []string // of the points of Trend; none: their X and Y
 }
 
 // A Histogram has Counts[i] between Edges[i] and Edges[i+1].

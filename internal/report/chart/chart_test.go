@@ -60,8 +60,8 @@ func pictures(values []float64, name func(i int) string, n int) map[string]SVG {
 	}
 	groups := []Group{{Title: name(0), Rows: rows}, {Rows: rows[:n/2]}, {Title: "empty"}}
 	out := map[string]SVG{
-		"spark": Spark(values), "trend": Trend(Line{name(0), []float64{0, 1, 2, 3, 4}, values, false}, []int{0, 1, -1, 99}, format, format),
-		"trend2": Trend(Line{name(1), values, values, true}, nil, format, format),
+		"spark": Spark(values), "trend": Trend(Line{Name: name(0), X: []float64{0, 1, 2, 3, 4}, Y: values}, []int{0, 1, -1, 99}, format, format),
+		"trend2": Trend(Line{Name: name(1), X: values, Y: values, Scale: true, Titles: []string{name(2)}}, nil, format, format),
 	}
 	for _, x := range []float64{0.01, 0, nan, -1, 3, inf} {
 		out[fmt.Sprint("intervals", x)] = Intervals(groups, x)
@@ -250,7 +250,7 @@ func TestGolden(t *testing.T) {
 		}, []Hand{{5, 1, 0}}},
 		{"", "typical: 1 ms", []Lane{{"the request", []Span{{0, 1, 0, "", "1, running"}}}}, nil},
 	}, plain))
-	golden(t, "trend.svg", Trend(Line{"p99", []float64{1, 2, 3, 4, 5}, []float64{2, 2.1, nan, 3, 3.1}, false}, []int{3}, plain, plain))
+	golden(t, "trend.svg", Trend(Line{Name: "p99", X: []float64{1, 2, 3, 4, 5}, Y: []float64{2, 2.1, nan, 3, 3.1}}, []int{3}, plain, plain))
 }
 
 func golden(t *testing.T, name string, got SVG) {

@@ -68,7 +68,11 @@ func (s *sheet) course(l Line, along, up axis, x, y Format) {
 	}
 	for i, p := range pts {
 		if p[0] >= 0 {
-			s.path("dot s0", form(0, p[0], p[1], r), x(l.X[i])+": "+y(l.Y[i]))
+			title := x(l.X[i]) + ": " + y(l.Y[i])
+			if i < len(l.Titles) {
+				title = l.Titles[i]
+			}
+			s.path("dot s0", form(0, p[0], p[1], r), title)
 		}
 	}
 }

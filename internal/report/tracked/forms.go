@@ -27,6 +27,7 @@ type (
 		Waiting int         `json:"waiting"` // possible changes that were not looked at
 		Looks   int         `json:"looks"`   // at possible changes, so far
 		Lost    int         `json:"lost"`    // measured commits without a place in the history
+		Apart   int         `json:"apart"`   // measured against an anchor whose level is not known
 	}
 	metricRow struct {
 		Metric  string      `json:"metric"`
@@ -48,8 +49,9 @@ type (
 		Hi     float64 `json:"hi"`
 	}
 	changeRow struct {
-		track.Alarm
-		New bool `json:"new"` // it was shown by this command
+		track.Alarm      // with the hashes of this history
+		New         bool `json:"new"`                 // it was shown by this command
+		Rewritten   bool `json:"rewritten,omitempty"` // commit is not in this history
 	}
 )
 
@@ -57,7 +59,7 @@ type (
 func (r *Report) Document() any {
 	nan := dyno.Number(math.NaN())
 	d := document{
-		Name: r.Log.Start.Name, Anchor: r.Log.Start.Anchor, Place: r.Place, Waiting: r.Waiting, Looks: len(r.Log.Alarms), Lost: r.Lost,
+		Name: r.Log.Start.Name, Anchor: r.Log.Start.Anchor, Place: r.Place, Waiting: r.Waiting, Looks: len(r.Log.Alarms), Lost: r.Lost, Apart: len(r.Apart),
 		Metrics: []metricRow{}, Changes: []changeRow{},
 	}
 	var settings []answer.Setting
@@ -76,8 +78,8 @@ func (r *Report) Document() any {
 		}
 		d.Metrics = append(d.Metrics, row)
 	}
-	for _, a := range r.shown() {
-		d.Changes = append(d.Changes, changeRow{a, r.isNew(a)})
+	for _, c := range r.shown() {
+		d.Changes = append(d.Changes, changeRow{c.Alarm, r.isNew(c.Alarm), c.Commit != "" && !c.Named})
 	}
 	return d
 }
@@ -99,7 +101,7 @@ func (r *Report) Markdown() string {
 		if a.Worse {
 			word = "worse"
 		}
-		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(a)), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
+		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(&track.Change{Alarm: *a, Named: true})), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
 	}
 	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm, on average. The search for a commit errs in at most 5%%.\n", int(1/track.PerCommit))
 	return b.String()
@@ -112,6 +114,8 @@ func (r *Report) Badge(w io.Writer) error {
 	switch {
 	case r.measured() == 0:
 		text, color = "not measured", "#757575"
+	case len(r.Apart) > 0:
+		text, color = "not compared", "#757575"
 	case len(all) > 0:
 		a := all[len(all)-1]
 		if text = layout.Change(a.Ratio); a.Worse {

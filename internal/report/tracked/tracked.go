@@ -29,36 +29,43 @@ type Report struct {
 	Plan  *dyno.Experiment
 	Made  time.Time
 	Notes []string
-	Lost  int // measured commits without a place in the history
+	Lost  int      // measured commits without a place in the history
+	Apart []string // commits that were measured against an anchor whose level is not known
 
 	New     []track.Alarm // that were shown now
 	Waiting int           // possible changes that were not looked at
 }
 
-// shown are the changes that were shown and are on a line, in the order of the history. What two machines showed of one place is one.
-func (r *Report) shown() (all []track.Alarm) {
-	type found struct {
-		track.Alarm
-		from, to int
-	}
-	var on []found
+// shown are the changes that were shown and are in the history, in its order. What two machines showed of one place is one.
+func (r *Report) shown() (all []track.Change) {
 	for i := range r.Log.Alarms {
-		a := &r.Log.Alarms[i]
 		for _, line := range r.Lines {
-			from, to, ok := line.On(a)
-			twice := slices.ContainsFunc(on, func(o found) bool {
-				return o.Metric == a.Metric && o.from < to && from < o.to && (o.Ratio > 1) == (a.Ratio > 1)
+			c, ok := line.Change(&r.Log.Alarms[i])
+			twice := slices.ContainsFunc(all, func(o track.Change) bool {
+				return o.Metric == c.Metric && o.First < c.Last && c.First < o.Last && (o.Ratio > 1) == (c.Ratio > 1)
 			})
-			if ok && a.Shown && !twice {
-				on = append(on, found{*a, from, to})
+			if ok && !twice {
+				all = append(all, c)
 			}
 		}
 	}
-	slices.SortStableFunc(on, func(a, b found) int { return cmp.Compare(a.to, b.to) })
-	for _, f := range on {
-		all = append(all, f.Alarm)
-	}
+	slices.SortStableFunc(all, func(a, b track.Change) int { return cmp.Compare(a.Last, b.Last) })
 	return all
+}
+
+// Worse is what is shown to be worse: by this command, or with a commit, or up to it at the latest. It is "" if nothing is.
+func (r *Report) Worse(at track.Commit) string {
+	for i := range r.New {
+		if r.New[i].Worse {
+			return r.say(&track.Change{Alarm: r.New[i], Named: true})
+		}
+	}
+	for _, c := range r.shown() {
+		if c.Worse && (c.Named && c.Commit == at.ID || !c.Named && c.To == at.ID) {
+			return r.say(&c)
+		}
+	}
+	return ""
 }
 
 // measured counts the commits with a value.
@@ -73,26 +80,35 @@ func (r *Report) measured() (n int) {
 func (r *Report) First() string {
 	name, all := r.Log.Start.Name, r.shown()
 	commits := layout.Count(r.measured(), "commit")
+	apart := ""
+	if n := len(r.Apart); n > 0 {
+		apart = " " + layout.CountIs(n, "measured commit") + " not among them: nothing tells the level of their anchor."
+	}
 	switch {
 	case r.measured() == 0 && r.Lost > 0:
 		return fmt.Sprintf("%s: none of the measured commits is in this history.", name)
+	case r.measured() == 0 && len(r.Log.Points) > 0 && len(r.Apart) == 0:
+		return fmt.Sprintf("%s: so far all commits have the program of the anchor.", name)
 	case r.measured() == 0:
-		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).", name)
+		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).%s", name, apart)
 	case len(all) == 0:
-		return fmt.Sprintf("%s: no change is shown in %s.", name, commits)
+		return fmt.Sprintf("%s: no change is shown in %s.%s", name, commits, apart)
 	}
-	last := all[len(all)-1]
-	return fmt.Sprintf("%s: %s shown in %s; the last: %s.", name, layout.CountIs(len(all), "change"), commits, r.say(&last))
+	last := &all[len(all)-1]
+	return fmt.Sprintf("%s: %s shown in %s; the last: %s.%s", name, layout.CountIs(len(all), "change"), commits, r.say(last), apart)
 }
 
 // say is a change that was shown, in words.
-func (r *Report) say(a *track.Alarm) string {
+func (r *Report) say(a *track.Change) string {
 	text := fmt.Sprintf("%s %s [%s, %s]", words.MetricNoun(a.Metric), layout.Change(a.Ratio), layout.Change(a.Lo), layout.Change(a.Hi))
 	switch {
 	case a.Commit != "":
 		text += " with " + short(a.Commit)
 		if a.Title != "" {
 			text += fmt.Sprintf(" %q", layout.Middle(a.Title, 50))
+		}
+		if !a.Named {
+			text += ", before the history was rewritten"
 		}
 	case a.Shape == track.Creep && a.Searched:
 		text += fmt.Sprintf(" from %s to %s, bit by bit: no single commit is shown to have changed it", short(a.From), short(a.To))
@@ -136,11 +152,13 @@ func (r *Report) table() *layout.Section {
 		Cols: []layout.Column{{Left: true}, {}, {Left: true, Keep: 1}, {}, {Left: true, Keep: 1}, {}},
 		Head: [][]string{{"metric", "now", "95% interval", "commits", "", "changes"}},
 	}
+	first := ""
 	for _, line := range r.Lines {
 		if len(line.At) == 0 {
 			continue
 		}
 		last := line.At[len(line.At)-1]
+		first = cmp.Or(first, short(line.Base()))
 		changes := 0
 		for _, a := range r.shown() {
 			if a.Metric == line.Metric {
@@ -155,8 +173,11 @@ func (r *Report) table() *layout.Section {
 	if len(g.Rows) == 0 {
 		return nil
 	}
-	return &layout.Section{Grids: []layout.Grid{g}}
+	return &layout.Section{Title: "The newest commit, against " + first, Grids: []layout.Grid{g}}
 }
+
+// leastSpark is the least range that fills the height of a course, as a logarithm: noise is to look flat.
+const leastSpark = 0.05
 
 // spark is the course of the last commits in characters.
 func spark(line *track.Line) string {
@@ -166,13 +187,13 @@ func spark(line *track.Line) string {
 	for _, p := range at {
 		lo, hi = min(lo, p.Level), max(hi, p.Level)
 	}
+	if lack := leastSpark - (hi - lo); lack > 0 {
+		lo, hi = lo-lack/2, hi+lack/2
+	}
 	var b strings.Builder
 	steps := []rune(marks)
 	for _, p := range at {
-		i := 0
-		if hi > lo {
-			i = int((p.Level - lo) / (hi - lo) * float64(len(steps)-1))
-		}
+		i := int((p.Level - lo) / (hi - lo) * float64(len(steps)-1))
 		b.WriteRune(steps[i])
 	}
 	return b.String()
@@ -221,9 +242,7 @@ func (r *Report) HTML(w io.Writer) error {
 	a := r.said()
 	p := html.Simple{Title: a.Head[0], About: slices.Concat(a.Head[1:], a.About), Notes: a.Notes, Foot: fmt.Sprintf("Made by dyno %s. %s", strings.TrimSpace(a.By), a.Last)}
 	for _, part := range a.Parts {
-		s := *part.Section
-		s.Title = "The newest commit"
-		p.Tables = append(p.Tables, s)
+		p.Tables = append(p.Tables, *part.Section)
 	}
 	for _, line := range r.Lines {
 		if len(line.At) < 2 {
@@ -244,11 +263,19 @@ const mostDrawn = 400
 func (r *Report) figure(line *track.Line) chart.SVG {
 	l := chart.Line{Name: words.Noun(line.Metric)}
 	var marks []int
-	shown := r.shown()
-	for i, p := range line.At[max(0, len(line.At)-mostDrawn):] {
+	shown := slices.DeleteFunc(r.shown(), func(c track.Change) bool { return c.Metric != line.Metric })
+	at := line.At[max(0, len(line.At)-mostDrawn):]
+	for i, p := range at {
+		before := p.Index - 1
+		if i > 0 {
+			before = at[i-1].Index
+		}
+		half := 1.96 * p.SE
 		l.X, l.Y = append(l.X, float64(p.Index)), append(l.Y, math.Exp(p.Level))
-		if slices.ContainsFunc(shown, func(a track.Alarm) bool {
-			return a.Metric == line.Metric && (a.Commit == p.ID || a.Commit == "" && a.To == p.ID)
+		l.Titles = append(l.Titles, fmt.Sprintf("%s %s %q: %s [%s, %s]", short(p.ID), p.Date, layout.Middle(p.Title, 50),
+			layout.Change(math.Exp(p.Level)), layout.Change(math.Exp(p.Level-half)), layout.Change(math.Exp(p.Level+half))))
+		if slices.ContainsFunc(shown, func(c track.Change) bool { // at the first that was measured since
+			return before < c.Last && c.Last <= p.Index
 		}) {
 			marks = append(marks, i)
 		}

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // report is of a service in which CPU time rose with the 20th of 30 commits.
 func report(changed bool) *Report {
-	l := &track.Log{Start: track.Start{Name: "shop", Anchor: "c00aaaaaaaaaaaaaaaaa"}, Root: "c00aaaaaaaaaaaaaaaaa"}
+	l := &track.Log{Start: track.Start{Name: "shop", Anchor: "c00aaaaaaaaaaaaaaaaa"}}
 	var history []track.Commit
 	for i := range 30 {
 		c := track.Commit{ID: fmt.Sprintf("c%02daaaaaaaaaaaaaaaaa", i), Date: fmt.Sprintf("2026-11-%02d", i+1), Title: fmt.Sprintf("commit %d", i)}

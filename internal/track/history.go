@@ -1,0 +1,112 @@
+package track
+
+// Trees are the contents of commits, by their hashes. Commits of one content are one program, whatever the history around them was rewritten to.
+type trees map[string]string
+
+// content is the same for all commits of one content. A commit whose tree is not known is one of its own.
+func (t trees) content(commit string) string {
+	if tree := t[commit]; tree != "" {
+		return tree
+	}
+	return commit
+}
+
+// A history is the commits that a line is put on, the oldest first.
+type history struct {
+	commits []Commit
+	trees   trees // also of commits that are no longer in it
+	byID    map[string]int
+	byTree  map[string]int
+}
+
+func (l *Log) history(commits []Commit) *history {
+	h := &history{commits: commits, trees: trees{}, byID: map[string]int{}, byTree: map[string]int{}}
+	add := func(commit, tree string) {
+		if commit != "" && tree != "" {
+			h.trees[commit] = tree
+		}
+	}
+	for _, s := range l.Starts {
+		add(s.Anchor, s.Tree)
+	}
+	for _, p := range l.Points {
+		add(p.Commit, p.Tree)
+	}
+	for _, a := range l.Alarms {
+		add(a.From, a.FromTree)
+		add(a.To, a.ToTree)
+		add(a.Commit, a.Tree)
+	}
+	for i, c := range commits {
+		add(c.ID, c.Tree)
+		h.byID[c.ID] = i
+		if c.Tree != "" {
+			h.byTree[c.Tree] = i
+		}
+	}
+	return h
+}
+
+// find is the index of a commit, or of the one with the same content.
+func (h *history) find(commit string) (at int, ok bool) {
+	if at, ok = h.byID[commit]; !ok {
+		at, ok = h.byTree[h.trees[commit]]
+	}
+	return at, ok
+}
+
+// anchors are all commits that others were measured against.
+func (l *Log) anchors() (all []string) {
+	for _, s := range l.Starts {
+		all = with(all, s.Anchor)
+	}
+	for _, p := range l.Points {
+		all = with(all, p.Anchor)
+	}
+	return all
+}
+
+// root is the anchor whose level is 0: the first that something was measured against.
+func (l *Log) root() string {
+	for _, p := range l.Points {
+		if len(p.Logs) > 0 {
+			return p.Anchor
+		}
+	}
+	return l.Start.Anchor
+}
+
+// A Change is a shown alarm in the history that a line is on.
+type Change struct {
+	Alarm
+	First, Last int  // indexes in the history: it is after First, and at Last at the latest
+	Named       bool // Commit is in the history
+}
+
+// Change finds an alarm in the history, with the hashes that its commits have there. ok is false if it is not in it: the history has neither what
+// the alarm is about, nor the commit that it came with.
+func (line *Line) Change(a *Alarm) (c Change, ok bool) {
+	c.Alarm = *a
+	here := func(id *string) (int, bool) {
+		at, ok := line.history.find(*id)
+		if ok {
+			*id = line.history.commits[at].ID
+		}
+		return at, ok
+	}
+	first, begun := here(&c.From)
+	last, ended := here(&c.To)
+	if at, ok := here(&c.Commit); ok {
+		last, ended, c.Named = at, true, true
+	}
+	c.First, c.Last = first, last
+	return c, a.Shown && a.Metric == line.Metric && begun && ended && first < last
+}
+
+// Base is the commit whose level is 0, with the hash that it has in the history, if it is there.
+func (line *Line) Base() string {
+	if at, ok := line.history.find(line.base); ok {
+		return line.history.commits[at].ID
+	}
+	return line.base
+}

@@ -23,6 +23,14 @@ func TestCampaign(t *testing.T) {
 	want(t, get(t, s, "/"), http.StatusOK, `href="/runs/shop-tune%5B1%5D/"`, "dyno tune", "interrupted", "0 steps")
 	want(t, get(t, s, "/runs/shop-tune%5B1%5D/"), http.StatusOK, "There is no answer yet.", "dyno tune --resume "+path, `href="/runs/shop-tune%5B1%5D/files/"`)
 
+	point := filepath.Join(root, "shop-track") // which cannot go on
+	if err := (&store.Record{Question: "track", Dyno: "test", Started: began, Plan: r.Plan}).Create(point); err != nil {
+		t.Fatal(err)
+	}
+	if w := get(t, s, "/runs/shop-track/"); strings.Contains(w.Body.String(), "--resume") || !strings.Contains(w.Body.String(), "dyno track add") {
+		t.Error(w.Body)
+	}
+
 	leave, err := r.Claim(path) // as while it builds
 	if err != nil {
 		t.Fatal(err)

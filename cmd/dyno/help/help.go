@@ -18,7 +18,7 @@ var commands = []struct {
 	title string
 	names []string
 }{
-	{"Measure", []string{"run", "tune", "capacity", "bench", "bisect", "upgrade", "load", "watch", "agent", "demo"}},
+	{"Measure", []string{"run", "tune", "capacity", "bench", "bisect", "track", "upgrade", "load", "watch", "agent", "demo"}},
 	{"Read", []string{"report", "slow", "compare", "predict", "receipt", "profile", "gc", "view"}},
 	{"Prepare", []string{"init", "image", "schema", "certify", "man"}},
 }

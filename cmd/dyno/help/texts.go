@@ -83,8 +83,9 @@ The lines are in the repository, in refs/dyno/track, and --sync REMOTE fetches a
 them (which takes the right to push); or with --store in a directory, a bucket of S3, or
 behind a URL. Several machines may add to one track. Builds of the anchor take a clone
 with its history. After a rebase or a squash a line stays with the commit that has the
-same content. A run that is cut off leaves no line: run it again. The runs themselves are
-in dyno-runs, as always.`
+same content. An anchor that does not build any more is replaced by a measured commit, so
+that levels go on; dyno track init with --anchor REVISION chooses one. A run that is cut
+off leaves no line: run it again. The runs themselves are in dyno-runs, as always.`
 
 	Tune = `Tune measures a service as it runs today, predicts the effect of other settings of the
 garbage collector, and records the predictions. Then it measures the most promising

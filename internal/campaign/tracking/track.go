@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/campaign"
@@ -50,6 +51,8 @@ const briefly = dyno.Duration(time.Second)
 func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string, chosen bool) (fresh bool, err error) {
 	s := &e.Subject
 	switch {
+	case strings.ContainsFunc(e.Name, unicode.IsControl):
+		return false, flags.Mistakef("--name %q: want a name without control characters", e.Name)
 	case s.Package == "":
 		return false, flags.Mistakef("track builds commits of a service, but %s is no package of this repository", s)
 	case len(e.Levels()) > 1:

@@ -21,7 +21,7 @@ type Func struct {
 // A Function accounts for a change.
 type Function struct {
 	Name   string      `json:"name"`
-	File   string      `json:"file,omitempty"` // from the top of the repository if its source was touched, else as the profile has it
+	File   string      `json:"file,omitempty"` // from the top of the repository; of another module as the profile has it
 	Line   int         `json:"line,omitempty"` // where it begins
 	Metric string      `json:"metric"`         // that of the profiles
 	Share  dyno.Number `json:"share"`          // of the metric, in the later version; NaN if that has none of it
@@ -57,7 +57,7 @@ func FunctionOf(d *profiles.Diff, touched []Func, more bool) *Function {
 			continue
 		}
 		f := &Function{
-			Name: path.Base(r.Name), File: r.File, Line: r.Function.Line, Metric: d.Metric, of: nounOf(d.Kind),
+			Name: path.Base(r.Name), File: inTree(r.File), Line: r.Function.Line, Metric: d.Metric, of: nounOf(d.Kind),
 			Share: dyno.Number(r.Own.Value / d.Total.Value), Change: r.Own.Diff, Sure: r.Own.Clear(),
 		}
 		at, source := sourceOf(r.Name, r.File, touched)
@@ -70,6 +70,16 @@ func FunctionOf(d *profiles.Diff, touched []Func, more bool) *Function {
 		}
 	}
 	return best
+}
+
+// inTree is a file from the top of the repository, if a profile has it in a worktree of dyno's: these are gone, and each revision has another.
+func inTree(file string) string {
+	if _, rest, ok := strings.Cut(file, "/dyno-rev-"); ok {
+		if _, rest, ok := strings.Cut(rest, "/"); ok {
+			return rest
+		}
+	}
+	return file
 }
 
 func nounOf(kind string) string {

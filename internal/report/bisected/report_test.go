@@ -119,7 +119,7 @@ func TestFunctionOf(t *testing.T) {
 		return profiles.FunctionChange{Function: &profiles.Function{Name: name, File: file, Line: 3, Own: own}, Own: profiles.Change{Value: value, Diff: change, Verdict: verdict}}
 	}
 	d := &profiles.Diff{Kind: "allocs", Metric: "alloc-B/op", Rows: []profiles.FunctionChange{
-		row("example.org/x.big", "/tmp/w/x.go", true, 0, -100, stats.Better), row("example.org/x.(*T[...]).M.func1", "/tmp/w/a/x.go", true, 0, -10, stats.Better),
+		row("example.org/x.big", "/tmp/dyno-rev-0123abcd/w/x.go", true, 0, -100, stats.Better), row("example.org/x.(*T[...]).M.func1", "/tmp/w/a/x.go", true, 0, -10, stats.Better),
 		row("example.org/x.M", "/tmp/w/a/x.go", true, 0, -1, stats.Unclear), row("example.org/x.more", "/tmp/w/a/x.go", true, 0, 5, stats.Worse),
 	}}
 	f := FunctionOf(d, []Func{{"a/x.go", "(*T).M", 7}, {"a/x.go", "more", 20}}, false)
@@ -130,7 +130,7 @@ func TestFunctionOf(t *testing.T) {
 	if err := answer.Write(&document, f); err != nil || !strings.Contains(document.String(), `"share": null`) {
 		t.Errorf("%v, %s", err, &document)
 	}
-	if f := FunctionOf(d, nil, false); f == nil || f.Name != "x.big" {
+	if f := FunctionOf(d, nil, false); f == nil || f.Name != "x.big" || f.File != "w/x.go" { // the worktree is gone by then
 		t.Errorf("%+v", f)
 	}
 	unsure := &profiles.Diff{Kind: "cpu", Total: profiles.Change{Value: 100}, Rows: []profiles.FunctionChange{

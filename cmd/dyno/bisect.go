@@ -63,7 +63,7 @@ func newBisect() *cobra.Command {
 	fs.StringVar(&o.Error, "error", "5%", "chance of a wrong answer, a `share`")
 	fs.IntVar(&o.Alive, "alive", 4, "`number` of versions that run side by side, 3 to 6")
 	fs.BoolVar(&o.All, "all", false, "look for further changes before and after the one that was found")
-	fs.BoolVar(&o.Merges, "all-parents", false, "if a merge is the answer, look for the commit among those that it merges")
+	fs.BoolVar(&o.Open, "all-parents", false, "if a merge is the answer, look for the commit among those that it merges")
 	fs.BoolVar(&strict, "strict", false, "exit with status 98 if the ends differ and no version is shown to have changed the metric")
 	o.campaignFlags.flags(&p, fs, "bisection", "the `dir`ectory of the bisection (default dyno-runs/NAME-bisect-TIME)", append(ofOneRun, "rev")...)
 	return cmd

@@ -19,8 +19,8 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 		sub := &Search{Problem: s.Problem, Tell: s.Tell, runs: s.runs, chosen: &chosen}
 		sub.Versions = s.Versions[from : to+1]
 		sub.Build = func(ctx context.Context, v int) (string, error) { return s.Build(ctx, from+v) }
-		if s.Inside != nil {
-			sub.Inside = func(ctx context.Context, v int) *Search { return s.Inside(ctx, from+v) }
+		if s.Branch != nil {
+			sub.Branch = func(ctx context.Context, v int) (*Search, error) { return s.Branch(ctx, from+v) }
 		}
 		err := sub.ask(ctx, measure)
 		s.runs = sub.runs
@@ -37,18 +37,23 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 	return nil
 }
 
-// inside looks for the change among the commits that the answer merges. The search that Inside made has what is found.
+// inside looks for the change among the commits that the answer merges. The search that Branch made has what is found. If it cannot be done, the
+// answer is what it was.
 func (s *Search) inside(ctx context.Context, measure Measure) error {
-	sub := s.Inside(ctx, s.Answer.Hi)
-	if sub == nil {
-		return nil
+	sub, err := s.Branch(ctx, s.Answer.Hi)
+	if sub == nil || err != nil {
+		return err
 	}
 	s.tell("the commits that %s merges", s.Versions[s.Answer.Hi].Value)
 	chosen := s.Answer.Yardstick
-	sub.Tell, sub.runs, sub.chosen = s.Tell, s.runs, &chosen
-	err := sub.ask(ctx, measure)
+	sub.Tell, sub.runs, sub.chosen, sub.wanted = s.Tell, s.runs, &chosen, s.Answer.Pair.Verdict
+	err = sub.ask(ctx, measure)
 	s.runs = sub.runs
-	return err
+	if ctx.Err() != nil || sub.Answer.Begun() {
+		return err
+	}
+	sub.Answer.Why = err
+	return nil
 }
 
 // Begun reports whether the ends were compared; else the search was cut off before its first block.

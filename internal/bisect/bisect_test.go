@@ -353,12 +353,12 @@ func TestSearchInside(t *testing.T) {
 	s.All = true
 	var opened []int
 	inner := branch.search(4)
-	s.Inside = func(_ context.Context, v int) *Search {
+	s.Branch = func(_ context.Context, v int) (*Search, error) {
 		opened = append(opened, v)
 		if v != 30 { // no merge
-			return nil
+			return nil, nil
 		}
-		return inner
+		return inner, nil
 	}
 	names := map[string]bool{}
 	err := s.Ask(t.Context(), func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error) {
@@ -374,6 +374,39 @@ func TestSearchInside(t *testing.T) {
 	slices.Sort(opened)
 	if a := &inner.Answer; err != nil || !slices.Equal(opened, []int{10, 30}) || a.Kind != Found || a.Hi != 4 || a.Metric != metric {
 		t.Errorf("%v; opened %v; %s at %d in %s", err, opened, a.Kind, a.Hi, a.Metric)
+	}
+}
+
+// A search inside of a merge that cannot begin, or whose commits changed the other way, leaves the answer as it is.
+func TestSearchInsideFails(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		branch world
+	}{
+		{"its first commit does not compile", world{level: step(9, 4, 0.08), broken: map[int]bool{0: true}}},
+		{"its first commit does not start", world{level: step(9, 4, 0.08), broken: map[int]bool{0: true, 8: true}, starts: true}},
+		{"the other way", world{level: step(9, 4, -0.08)}},
+	} {
+		w := &world{rand: rand.New(rand.NewPCG(3, 2)), noise: 0.005, level: step(41, 10, 0.06)}
+		test.branch.rand, test.branch.noise = w.rand, 0.005
+		s, inner := w.search(4), test.branch.search(4)
+		found := false
+		s.Branch = func(context.Context, int) (*Search, error) { found = true; return inner, nil }
+		err := s.Ask(t.Context(), func(ctx context.Context, name string, plan *dyno.Experiment, enough func(*compare.Table, []*dyno.Result) bool) (*compare.Table, []*dyno.Result, error) {
+			switch {
+			case !found:
+				return w.measure(ctx, name, plan, enough)
+			case test.branch.starts:
+				return nil, nil, errors.New("the first trials failed")
+			}
+			return test.branch.measure(ctx, name, plan, enough)
+		})
+		if a := &s.Answer; err != nil || a.Kind != Found || a.Hi != 10 {
+			t.Errorf("%s: %v, %s at %d", test.name, err, a.Kind, a.Hi)
+		}
+		if a := &inner.Answer; a.Kind != NoChange || a.Begun() == (a.Why != nil) || a.Begun() == (test.branch.broken != nil) {
+			t.Errorf("%s: %s, begun %t, %v", test.name, a.Kind, a.Begun(), a.Why)
+		}
 	}
 }
 

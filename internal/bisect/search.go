@@ -45,12 +45,14 @@ type Search struct {
 	Build func(ctx context.Context, version int) (sum string, err error)
 	Tell  func(format string, args ...any) // is told what the search does next
 
-	// Inside makes the search among the commits that a version merges, which is nil if it merges none. If Inside is nil, no merge is opened.
-	Inside func(ctx context.Context, version int) *Search
+	// Branch makes the search among the commits that a version merges, which is nil if there is none to be made. A nil Branch opens no merge. The
+	// error is the context's.
+	Branch func(ctx context.Context, version int) (*Search, error)
 
 	Answer Answer
 
 	chosen *Yardstick     // by the search that this is a part of; else nil
+	wanted stats.Verdict  // of the merge whose commits these are; else ""
 	sums   map[int]string // of versions that were built
 	obs    []Observation
 	blocks int // of all runs so far
@@ -67,7 +69,7 @@ type Kind string
 const (
 	Found     Kind = "found"       // one version changed the metric
 	Range     Kind = "range"       // one of several did: those between cannot be measured
-	NoChange  Kind = "no-change"   // the ends are not shown to differ
+	NoChange  Kind = "no-change"   // the ends are not shown to differ; inside of a merge, they do not as it does
 	OneBuild  Kind = "one-program" // the ends are the same program, to the byte
 	Undecided Kind = "undecided"   // the ends differ, but no version is shown to differ from the one before
 )
@@ -77,6 +79,7 @@ type Answer struct {
 	Kind Kind
 	Yardstick
 	Ends      compare.Versus // the bad end against the good one
+	EndsRun   string         // its run
 	Lo, Hi    int            // the change is after Lo, and at Hi at the latest
 	Pair      compare.Versus // of Found and Range: Hi against Lo, on blocks of their own
 	PairRun   string         // its run
@@ -88,6 +91,7 @@ type Answer struct {
 	Skipped   map[int]error  // that do not build, or do not start
 	Built     int            // versions that were built
 	More      []Answer       // about the versions before and after, if all changes are looked for; what was measured there is in this one, too
+	Why       error          // the ends could not be compared, of commits that are merged
 	Others    int            // other benchmarks that are surely worse at the bad end
 }
 
@@ -148,7 +152,7 @@ func (s *Search) Ask(ctx context.Context, measure Measure) error {
 
 func (s *Search) ask(ctx context.Context, measure Measure) error {
 	err := s.one(ctx, measure)
-	if err == nil && s.Inside != nil && s.Answer.Kind == Found {
+	if err == nil && s.Branch != nil && s.Answer.Kind == Found {
 		err = s.inside(ctx, measure)
 	}
 	if err == nil && s.All && (s.Answer.Kind == Found || s.Answer.Kind == Range) {
@@ -179,6 +183,7 @@ func (s *Search) one(ctx context.Context, measure Measure) error {
 	ends.Within = pairTime // a search is asked for because somebody saw a change, so it is worth more than a run's two minutes
 	table, results, err := s.run(ctx, measure, "ends", ends, nil, 0, last)
 	if table != nil {
+		a.EndsRun = s.name("ends")
 		s.ends(table)
 		s.obs, s.blocks = nil, 0
 		s.keep([]int{0, last}, results) // as the metric is known now
@@ -200,7 +205,9 @@ func (s *Search) one(ctx context.Context, measure Measure) error {
 func (s *Search) ends(t *compare.Table) {
 	a := &s.Answer
 	if s.chosen != nil {
-		if a.Ends = a.versus(t); a.Ends.Verdict == stats.Worse || a.Ends.Verdict == stats.Better {
+		a.Ends = a.versus(t)
+		differ := a.Ends.Verdict == stats.Worse || a.Ends.Verdict == stats.Better
+		if differ && (s.wanted == "" || a.Ends.Verdict == s.wanted) { // else it explains nothing of the merge
 			a.Kind = Undecided
 		}
 		return

@@ -170,13 +170,15 @@ func negligible(e *dyno.Experiment) float64 {
 // leastWhole is the part of a difference from or to nothing that a pair has to have, to be all of it.
 const leastWhole = 0.8
 
-// partly reports whether the pair's change is probably smaller than that of the ends: by their intervals, as if those were of a normal.
-func (a *Answer) partly() bool {
-	pair, ends := a.Pair, a.Ends
+// partly reports whether the pair's change is probably smaller than that of the ends.
+func (a *Answer) partly() bool { return a.PartOf(a.Ends) }
+
+// PartOf reports whether the pair's change is probably smaller than another: by their intervals, as if those were of a normal.
+func (a *Answer) PartOf(whole compare.Versus) bool {
 	if a.Plain {
-		return math.Abs(pair.Diff) < leastWhole*math.Abs(ends.Diff)
+		return math.Abs(a.Pair.Diff) < leastWhole*math.Abs(whole.Diff)
 	}
 	size := func(v compare.Versus) float64 { return math.Abs(math.Log(v.Ratio)) }
 	width := func(v compare.Versus) float64 { return math.Log(v.Hi/v.Lo) / 2 }
-	return size(ends)-size(pair) > math.Hypot(width(pair), width(ends))
+	return size(whole)-size(a.Pair) > math.Hypot(width(a.Pair), width(whole))
 }

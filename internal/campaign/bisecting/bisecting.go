@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type Flags struct {
 	Error     string
 	Alive     int
 	All       bool
-	Merges    bool // that are the answer are opened
+	Open      bool // merges that are the answer
 }
 
 // A Bisection looks for the version that changed a metric.
@@ -40,9 +41,8 @@ type Bisection struct {
 	Dir    string // "" for a new one below dyno-runs
 
 	list   *versions.List
-	code   versions.Code // of benchmarks
-	merges bool          // that are the answer are opened
-	opened map[int]*Bisection
+	code   versions.Code      // of benchmarks
+	opened map[int]*Bisection // merges, by version; nil if none is to be opened
 }
 
 // New checks what is asked for, and lists the versions. e is the plan, with its secrets.
@@ -60,7 +60,7 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 		return nil, flags.Mistakef("--error %s: want a share, for example 5%%", o.Error)
 	case o.Alive < 3 || o.Alive > 6:
 		return nil, flags.Mistakef("--alive %d: want 3 to 6", o.Alive)
-	case o.Merges && s.Module != "":
+	case o.Open && s.Module != "":
 		return nil, flags.Mistakef("--all-parents opens merges, and released versions have none (consider: the package in a clone)")
 	}
 	metric := ""
@@ -75,7 +75,10 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 		}
 		metric = m.Name
 	}
-	b := &Bisection{Campaign: c, Record: r, Dir: dir, merges: o.Merges, opened: map[int]*Bisection{}}
+	b := &Bisection{Campaign: c, Record: r, Dir: dir}
+	if o.Open {
+		b.opened = map[int]*Bisection{}
+	}
 	b.Metric, b.Most, b.Error, b.All = metric, o.Alive, float64(chance), o.All
 	if s.Module != "" {
 		b.list, err = versions.Published(ctx, e, o.Good, o.Bad)
@@ -91,7 +94,8 @@ func New(ctx context.Context, c *campaign.Campaign, r *store.Record, e *dyno.Exp
 	}
 	own := *e
 	own.Factors, own.Settings, own.Thresholds, own.Repeats, own.Within = nil, nil, nil, 0, 0 // of one run; here each takes what it needs
-	if b.Plan = &own; e.Bench != nil {
+	b.Plan = &own
+	if e.Bench != nil {
 		own.Profile = nil
 		bench := *e.Bench // each run takes the blocks that it needs
 		bench.Blocks, bench.Resumed, own.Bench = 0, nil, &bench
@@ -106,32 +110,43 @@ func (b *Bisection) among() {
 	for _, v := range b.list.All {
 		b.Versions = append(b.Versions, v.Level)
 	}
-	if b.Build = b.build; b.Plan.Bench != nil {
+	b.Build = b.build
+	if b.Plan.Bench != nil {
 		b.Build = b.compile
 	}
-	if b.merges {
-		b.Inside = b.open
+	if b.opened != nil {
+		b.Branch = b.open
 	}
 }
 
 // open makes the search among the commits that a version merges. It is nil if there are none, or they cannot be searched, as a note says.
-func (b *Bisection) open(ctx context.Context, v int) *bisect.Search {
-	good, bad, err := b.list.Inside(ctx, v)
+func (b *Bisection) open(ctx context.Context, v int) (*bisect.Search, error) {
+	good, bad, err := b.list.Merged(ctx, v)
 	if err == nil && good == "" {
-		return nil
+		return nil, nil
 	}
-	n := &Bisection{Campaign: b.Campaign, Record: b.Record, Search: bisect.Search{Problem: b.Problem}, merges: true, opened: map[int]*Bisection{}}
+	var list *versions.List
 	if err == nil {
-		n.Versions = nil
-		n.list, err = versions.Commits(ctx, b.Plan, good, bad)
+		list, err = versions.Commits(ctx, b.Plan, good, bad)
 	}
-	if err != nil {
-		b.list.Notes = append(b.list.Notes, fmt.Sprintf("%s is a merge that dyno cannot search: %v.", b.Versions[v].Value, err))
-		return nil
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		b.list.Notes = append(b.list.Notes, unopened(b.Versions[v].Value, err))
+		return nil, nil
 	}
+	n := &Bisection{Campaign: b.Campaign, Record: b.Record, list: list, opened: map[int]*Bisection{}}
+	n.Problem = b.Problem
+	n.Versions = nil
 	n.among()
 	b.opened[v] = n
-	return &n.Search
+	return &n.Search, nil
+}
+
+func unopened(merge string, why error) string {
+	text, _, _ := strings.Cut(why.Error(), "\n")
+	return fmt.Sprintf("%s is a merge whose commits dyno cannot search: %s.", merge, text)
 }
 
 // build makes a version, and says which program it is.
@@ -167,7 +182,11 @@ func (b *Bisection) forecast() string {
 	for gap := float64(len(b.Versions) - 1); gap > 1; gap /= float64(b.Most - 1) {
 		looks++
 	}
-	return fmt.Sprintf("%s can have changed it: a run of the ends, %d to %s between them, and one or two of a pair alone, of at most six minutes each, and their builds", layout.Count(n, b.unit()), looks, layout.Count(2*looks+3, "run"))
+	text := fmt.Sprintf("%s can have changed it: a run of the ends, %d to %s between them, and one or two of a pair alone, of at most six minutes each, and their builds", layout.Count(n, b.unit()), looks, layout.Count(2*looks+3, "run"))
+	if b.opened != nil && slices.ContainsFunc(b.list.All, func(v versions.Version) bool { return len(v.Parents) > 1 }) {
+		text += "; the commits of a merge are a search of their own"
+	}
+	return text
 }
 
 // Run asks, and writes the answer. With an error, which may be the context's, the report has what is known so far; it is nil if there is
@@ -182,7 +201,7 @@ func (b *Bisection) Run(ctx context.Context) (campaign.Answer, string, error) {
 // report is what was found, also inside of merges.
 func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.Report {
 	r := &bisected.Report{
-		Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: b.list.Notes, Error: b.Error, Opened: map[int]*bisected.Report{},
+		Answer: b.Answer, Passed: b.list.Passed, Unit: b.unit(), Notes: slices.Clone(b.list.Notes), Error: b.Error, Opened: map[int]*bisected.Report{},
 		Name: b.Plan.Name, Dyno: b.Version, Plan: store.Redacted(b.Record.Plan), Made: time.Now(), Dir: dir, Interrupted: cut}
 	for _, v := range b.list.All {
 		r.Versions = append(r.Versions, bisected.Version{Name: v.Level.Value, Title: v.Title, Date: v.Date, Files: v.Files})
@@ -190,9 +209,12 @@ func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.
 	if b.Answer.PairRun != "" {
 		b.explain(ctx, r)
 	}
-	for v, n := range b.opened {
-		if n.Answer.Begun() {
-			r.Opened[v] = n.report(ctx, dir, cut)
+	for _, v := range slices.Sorted(maps.Keys(b.opened)) {
+		switch n := b.opened[v]; {
+		case n.Answer.Why != nil:
+			r.Notes = append(r.Notes, unopened(b.Versions[v].Value, n.Answer.Why))
+		case n.Answer.Begun():
+			r.Opened[v] = n.report(ctx, dir, cut && n.Answer.Kind == bisect.Undecided)
 			r.Opened[v].Merge = b.Versions[v].Value
 		}
 	}
@@ -203,8 +225,8 @@ func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.
 func (b *Bisection) explain(ctx context.Context, r *bisected.Report) {
 	ctx = context.WithoutCancel(ctx) // git answers at once, also after an interrupt
 	a := &b.Answer
-	if !b.merges {
-		r.Inside[0], r.Inside[1], _ = b.list.Inside(ctx, a.Hi)
+	if b.opened[a.Hi] == nil {
+		r.Inside[0], r.Inside[1], _ = b.list.Merged(ctx, a.Hi)
 	}
 	touched, known, _ := b.list.Touched(ctx, a.Lo, a.Hi, a.Name != "") // what git does not say is not known
 	r.Known = known

@@ -90,9 +90,9 @@ func (l *List) Touched(ctx context.Context, from, to int, tests bool) (all []com
 	return all, err == nil, err
 }
 
-// Inside returns the ends of a search among the commits that the version at an index merges; "" if it is no merge. The error says why a merge
+// Merged returns the ends of a search among the commits that the version at an index merges; "" if it is no merge. The error says why a merge
 // cannot be searched.
-func (l *List) Inside(ctx context.Context, at int) (good, bad string, err error) {
+func (l *List) Merged(ctx context.Context, at int) (good, bad string, err error) {
 	parents := l.All[at].Parents
 	switch {
 	case len(parents) < 2:
@@ -101,16 +101,22 @@ func (l *List) Inside(ctx context.Context, at int) (good, bad string, err error)
 		return "", "", fmt.Errorf("it has %d parents", len(parents))
 	}
 	base, err := git(ctx, l.dir, "", "merge-base", parents[0], parents[1])
-	if err != nil {
-		return "", "", errors.New("its parents have no commit in common")
-	}
 	base = strings.TrimSpace(base)
-	text, err := git(ctx, l.dir, "", "rev-list", "--first-parent", "--parents", "--reverse", base+".."+parents[1])
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return "", "", context.Cause(ctx)
+	case err != nil || base == "":
+		return "", "", errors.New("no commit is known that both of its parents have" + commits.Shallow(ctx, git, l.dir))
+	}
+	branch, err1 := git(ctx, l.dir, "", "rev-list", "--first-parent", "--parents", "--reverse", base+".."+parents[1])
+	all, err2 := git(ctx, l.dir, "", "rev-list", "--count", base+".."+parents[1])
+	fresh, err3 := git(ctx, l.dir, "", "rev-list", "--count", parents[0]+".."+parents[1])
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return "", "", err
 	}
-	if oldest := strings.Fields(text); len(oldest) < 2 || oldest[1] != base {
-		return "", "", errors.New("others were merged into its branch, after that began")
+	// The oldest commit has to be a child of the base, and none between may be in the first parent: else commits would count that the merge did not bring.
+	if oldest := strings.Fields(branch); len(oldest) < 2 || oldest[1] != base || all != fresh {
+		return "", "", errors.New("some of its commits were merged before, on another way")
 	}
 	return base, parents[1], nil
 }

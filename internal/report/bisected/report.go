@@ -14,7 +14,6 @@ import (
 
 	"github.com/dynolab/dyno"
 	"github.com/dynolab/dyno/internal/analysis/compare"
-	"github.com/dynolab/dyno/internal/answer"
 	"github.com/dynolab/dyno/internal/bisect"
 	"github.com/dynolab/dyno/internal/report/chart"
 	"github.com/dynolab/dyno/internal/report/layout"
@@ -22,9 +21,6 @@ import (
 	"github.com/dynolab/dyno/internal/report/words"
 	"github.com/dynolab/dyno/internal/stats"
 )
-
-// Schema is the version of bisect.json.
-const Schema = 1
 
 // A Version is one of those among which the change was looked for.
 type Version struct {
@@ -68,6 +64,14 @@ func (r *Report) place() string {
 	return r.Name
 }
 
+// begin is what versions are compared with.
+func (r *Report) begin() string {
+	if r.Merge != "" {
+		return "where its branch began"
+	}
+	return "the good end"
+}
+
 // First is the answer in a sentence.
 func (r *Report) First() string {
 	last := len(r.Versions) - 1
@@ -84,6 +88,8 @@ func (r *Report) First() string {
 		return fmt.Sprintf("%s: the program is the same %s, to the byte.", r.place(), ends)
 	case r.Kind == bisect.NoChange && r.Plan.Bench != nil && r.Ends.Verdict == "":
 		return fmt.Sprintf("%s: %s of no benchmark %s %s.", r.place(), cmp.Or(metric, "neither time nor allocations"), strings.Replace(shown, "not ", "", 1), ends)
+	case r.Kind == bisect.NoChange && (r.Ends.Verdict == stats.Worse || r.Ends.Verdict == stats.Better):
+		return fmt.Sprintf("%s: %s changed the other way %s: %s.", r.place(), metric, ends, r.change(r.Ends))
 	case r.Kind == bisect.NoChange && r.Metric != "":
 		return fmt.Sprintf("%s: %s %s %s: %s.", r.place(), metric, shown, ends, r.change(r.Ends))
 	case r.Kind == bisect.NoChange:
@@ -158,15 +164,8 @@ func (r *Report) said() *screen.Answer {
 	a := &screen.Answer{Head: []string{r.First()}, By: "bisect " + r.Dyno, Notes: slices.Clone(r.Notes)}
 	if r.PairTable != nil {
 		a.Head = append(a.Head, r.proof())
-		a.Head = append(a.Head, r.account()...)
 	}
-	for i := range r.More {
-		more := &r.More[i]
-		a.Head = append(a.Head, r.further(more))
-		if in := r.Opened[more.Hi]; in != nil && more.Kind == bisect.Found {
-			a.Head = append(a.Head, in.First())
-		}
-	}
+	a.Head = append(a.Head, r.story()...)
 	r.detail(a)
 	if r.PairRun != "" {
 		a.Last = fmt.Sprintf("All of the last comparison: dyno report %s/%s", r.Dir, r.PairRun)
@@ -177,20 +176,35 @@ func (r *Report) said() *screen.Answer {
 	return a
 }
 
-// account says what the change comes from: of a merge that was opened, from which of its commits.
-func (r *Report) account() []string {
-	in := r.Opened[r.Hi]
-	if in == nil {
-		return append(r.why(), r.itself()...)
+// story is what follows the first sentence: what the change comes from, and further changes.
+func (r *Report) story() (lines []string) {
+	if r.PairTable != nil {
+		lines = r.account(&r.Answer, append(r.why(), r.itself()...))
+	}
+	for i := range r.More {
+		more := &r.More[i]
+		lines = append(append(lines, r.further(more)), r.account(more, nil)...)
+	}
+	return lines
+}
+
+// account says what the change of an answer comes from: of a merge that was opened, from which of its commits; else why.
+func (r *Report) account(a *bisect.Answer, why []string) []string {
+	in := r.Opened[a.Hi]
+	if in == nil || a.Kind != bisect.Found {
+		return why
 	}
 	lines := []string{in.First()}
 	switch {
+	case in.PairTable != nil && in.PartOf(a.Pair):
+		lines = append(lines, "That is probably a part of what the merge changed. The rest is of other commits in it, or of the merge itself.")
+		return append(lines, in.story()...)
 	case in.PairTable != nil:
-		return append(lines, in.account()...)
+		return append(lines, in.story()...)
 	case in.Kind != bisect.Undecided && !in.Interrupted:
 		lines = append(lines, "So the change may be of the merge itself, or of its commits together with those that they were merged with.")
 	}
-	return append(lines, r.why()...)
+	return append(lines, why...)
 }
 
 // itself says that a commit changed the benchmark.
@@ -221,7 +235,11 @@ func (r *Report) detail(a *screen.Answer) {
 		a.Notes = append(a.Notes, fmt.Sprintf("%s is left out: %s", r.Versions[v].Name, text))
 	}
 	if r.Inside[0] != "" {
-		a.Notes = append(a.Notes, fmt.Sprintf("%s is a merge (consider, for the commits in it: --good %.12s --bad %.12s; --all-parents does it in the same search)", r.Versions[r.Hi].Name, r.Inside[0], r.Inside[1]))
+		same := ""
+		if r.Kind == bisect.Found {
+			same = "--all-parents in the same search; or "
+		}
+		a.Notes = append(a.Notes, fmt.Sprintf("%s is a merge (consider, for the commits in it: %s--good %.12s --bad %.12s)", r.Versions[r.Hi].Name, same, r.Inside[0], r.Inside[1]))
 	}
 	for _, v := range slices.Sorted(maps.Keys(r.Opened)) {
 		in := r.Opened[v]
@@ -301,7 +319,7 @@ func (r *Report) measured() *layout.Section {
 	if len(r.Measured) < 2 {
 		return nil
 	}
-	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {}, {Left: true, Keep: 1}}, Head: [][]string{{r.Unit, "against the good end", "blocks", ""}}}
+	g := layout.Grid{Cols: []layout.Column{{Left: true}, {}, {}, {Left: true, Keep: 1}}, Head: [][]string{{r.Unit, "against " + r.begin(), "blocks", ""}}}
 	rows := r.Measured
 	for len(rows) > mostRows { // the farther end goes first
 		if at := (r.Lo + r.Hi) / 2; at-rows[1].Version > rows[len(rows)-2].Version-at {
@@ -325,13 +343,13 @@ func (r *Report) measured() *layout.Section {
 	}
 	title := "Measured: " + r.metric() + ", medians over blocks"
 	if r.Merge != "" {
-		title = "Inside the merge " + r.Merge
+		title = r.place() + ": " + r.metric() + ", medians over blocks"
 	}
 	return &layout.Section{Title: title, Grids: []layout.Grid{g}}
 }
 
 func (r *Report) counts() string {
-	text := fmt.Sprintf("%s after the good end; with that, %d were built and %d measured", layout.Count(len(r.Versions)-1+r.Passed, r.Unit), r.Built, len(r.Measured))
+	text := fmt.Sprintf("%s after %s; with that, %d were built and %d measured", layout.Count(len(r.Versions)-1+r.Passed, r.Unit), r.begin(), r.Built, len(r.Measured))
 	if r.Merge != "" {
 		text = r.place() + ": " + text
 	}
@@ -355,123 +373,4 @@ func (r *Report) figure() chart.SVG {
 		}
 	}
 	return chart.Trend(l, marks, func(x float64) string { return fmt.Sprintf("%.0f", x) }, func(x float64) string { return by(&r.Yardstick, x) })
-}
-
-// The shape of bisect.json, which doc/format.md describes.
-type (
-	document struct {
-		answer.Envelope[answer.Setting, string]
-
-		Name string `json:"name"`
-		body
-	}
-	body struct {
-		Answer   bisect.Kind   `json:"answer"`
-		Metric   string        `json:"metric,omitempty"`
-		Bench    string        `json:"benchmark,omitempty"`
-		Plain    bool          `json:"plain,omitempty"`
-		After    string        `json:"after,omitempty"`
-		At       string        `json:"at,omitempty"`
-		Ends     *difference   `json:"ends,omitempty"`
-		Pair     *difference   `json:"pair,omitempty"`
-		Failed   []failedPair  `json:"failed,omitempty"`
-		Function *Function     `json:"function,omitempty"`
-		More     []further     `json:"more,omitempty"`
-		Partly   bool          `json:"partly,omitempty"`
-		Versions []measuredRow `json:"versions"`
-		Passed   int           `json:"passed"`
-		Merges   []merge       `json:"merges,omitempty"`
-	}
-	merge struct {
-		Merge string `json:"merge"`
-		body
-	}
-	difference struct {
-		Ratio   dyno.Number   `json:"ratio"`
-		Diff    dyno.Number   `json:"diff"`
-		Lo      dyno.Number   `json:"lo"`
-		Hi      dyno.Number   `json:"hi"`
-		P       dyno.Number   `json:"p"`
-		Verdict stats.Verdict `json:"verdict"`
-		Run     string        `json:"run,omitempty"`
-	}
-	further struct {
-		Answer bisect.Kind `json:"answer"`
-		After  string      `json:"after"`
-		At     string      `json:"at"`
-		Plain  bool        `json:"plain,omitempty"`
-		Ends   *difference `json:"ends,omitempty"`
-		Pair   *difference `json:"pair,omitempty"`
-	}
-	failedPair struct {
-		After string `json:"after"`
-		At    string `json:"at"`
-		*difference
-	}
-	measuredRow struct {
-		Name    string      `json:"version"`
-		Title   string      `json:"title,omitempty"`
-		Ratio   dyno.Number `json:"ratio"`         // against the good end; null if it was not measured, or if there are no ratios
-		Diff    dyno.Number `json:"diff,omitzero"` // against the good end, if there are no ratios
-		Blocks  int         `json:"blocks"`
-		Weight  float64     `json:"probability"` // of the model, that the change came with it
-		Skipped string      `json:"left_out,omitempty"`
-	}
-)
-
-// Document is bisect.json.
-func (r *Report) Document() any {
-	return document{answer.New("bisect", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made, Interrupted: r.Interrupted}, []answer.Setting{}, r.Notes), r.Name, r.body()}
-}
-
-func (r *Report) body() body {
-	d := body{Answer: r.Kind, Metric: r.Metric, Bench: r.Benchmark(), Plain: r.Plain, Function: r.Function, Partly: r.Partly, Passed: r.Passed, Versions: []measuredRow{}}
-	if r.Kind != bisect.NoChange && r.Kind != bisect.OneBuild {
-		d.After, d.At = r.Versions[r.Lo].Name, r.Versions[r.Hi].Name
-	}
-	if r.Ends.Verdict != "" {
-		d.Ends = differenceOf(r.Ends, "1-ends")
-	}
-	if r.PairTable != nil {
-		d.Pair = differenceOf(r.Pair, r.PairRun)
-	}
-	for _, p := range r.Failed {
-		d.Failed = append(d.Failed, failedPair{r.Versions[p.Lo].Name, r.Versions[p.Hi].Name, differenceOf(p.Versus, p.Run)})
-	}
-	for _, m := range r.More {
-		f := further{Answer: m.Kind, After: r.Versions[m.Lo].Name, At: r.Versions[m.Hi].Name, Plain: m.Plain}
-		if m.Ends.Verdict != "" {
-			f.Ends = differenceOf(m.Ends, "")
-		}
-		if m.PairRun != "" {
-			f.Pair = differenceOf(m.Pair, m.PairRun)
-		}
-		d.More = append(d.More, f)
-	}
-	for v, x := range r.Versions {
-		row := measuredRow{Name: x.Name, Title: x.Title, Ratio: dyno.Number(math.NaN())}
-		if v < len(r.Posterior) {
-			row.Weight = r.Posterior[v]
-		}
-		if i := slices.IndexFunc(r.Measured, func(m bisect.Measured) bool { return m.Version == v }); i >= 0 {
-			row.Blocks = r.Measured[i].Blocks
-			if change := dyno.Number(r.Measured[i].Change); r.Plain {
-				row.Diff = change
-			} else {
-				row.Ratio = change
-			}
-		}
-		if err := r.Skipped[v]; err != nil {
-			row.Skipped = err.Error()
-		}
-		d.Versions = append(d.Versions, row)
-	}
-	for _, v := range slices.Sorted(maps.Keys(r.Opened)) {
-		d.Merges = append(d.Merges, merge{r.Versions[v].Name, r.Opened[v].body()})
-	}
-	return d
-}
-
-func differenceOf(v compare.Versus, run string) *difference {
-	return &difference{dyno.Number(v.Ratio), dyno.Number(v.Diff), dyno.Number(v.Lo), dyno.Number(v.Hi), dyno.Number(v.P), v.Verdict, run}
 }

@@ -54,7 +54,7 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	for i, rev := range []string{good, bad} {
 		id, err := git(ctx, h.Top, "", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 		if err != nil {
-			return nil, mistakef("%s is no revision of %s%s", rev, h.Top, shallow(ctx, git, h.Top))
+			return nil, mistakef("%s is no revision of %s%s", rev, h.Top, Shallow(ctx, git, h.Top))
 		}
 		ids[i] = strings.TrimSpace(id)
 	}
@@ -64,7 +64,7 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	if _, err := git(ctx, h.Top, "", "merge-base", "--is-ancestor", ids[0], ids[1]); err != nil {
 		base, _ := git(ctx, h.Top, "", "merge-base", ids[0], ids[1])
 		if base = strings.TrimSpace(base); base == "" {
-			return nil, mistakef("%s and %s have no commit in common%s", good, bad, shallow(ctx, git, h.Top))
+			return nil, mistakef("%s and %s have no commit in common%s", good, bad, Shallow(ctx, git, h.Top))
 		}
 		return nil, mistakef("%s is no ancestor of %s (consider: --good %.12s, where the two part)", good, bad, base)
 	}
@@ -85,8 +85,11 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 		return nil, err
 	}
 	// The oldest is compared with the good end, so it has to be its child. Else what the good end alone has would count as a change of the oldest.
-	if from := h.Commits[0].Parents; len(from) == 0 || from[0] != ids[0] {
-		return nil, mistakef("%s came into %s by a merge, and is no first parent of it%s", good, bad, before(from))
+	switch from := h.Commits[0].Parents; {
+	case len(from) == 0:
+		return nil, mistakef("no line of first parents leads from %s to %s%s", good, bad, Shallow(ctx, git, h.Top))
+	case from[0] != ids[0]:
+		return nil, mistakef("%s came into %s by a merge, and is no first parent of it (consider: --good %.12s, which is before both)", good, bad, from[0])
 	}
 	rel, err := filepath.Rel(h.Top, dir)
 	if err != nil {
@@ -95,16 +98,8 @@ func List(ctx context.Context, git Git, dir, good, bad string) (*History, error)
 	return h, h.matter(ctx, git, filepath.ToSlash(rel))
 }
 
-// before says from where the commits can be compared, each with its first parent.
-func before(parents []string) string {
-	if len(parents) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (consider: --good %.12s, which is before both)", parents[0])
-}
-
-// shallow says how a commit that is missing can be had; "" if the clone has all.
-func shallow(ctx context.Context, git Git, dir string) string {
+// Shallow says how a commit that is missing can be had; "" if the clone has all.
+func Shallow(ctx context.Context, git Git, dir string) string {
 	if is, err := git(ctx, dir, "", "rev-parse", "--is-shallow-repository"); err == nil && strings.TrimSpace(is) == "true" {
 		return " (the clone is shallow; consider: git fetch --unshallow, or fetch-depth: 0 of actions/checkout)"
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dynolab/dyno"
@@ -132,6 +133,17 @@ func logs(of, to map[int]float64) (all []float64) {
 	return all
 }
 
+// failed is why a trial of any commit failed, "" if none did.
+func (p *pointing) failed() string {
+	for _, r := range p.results {
+		if r.Err != "" {
+			why, _, _ := strings.Cut(r.Err, "\n")
+			return strings.TrimPrefix(r.Trial.Setting.String(), "rev=") + ": " + why
+		}
+	}
+	return ""
+}
+
 // Adding says how a commit is measured.
 type Adding struct {
 	Rev    string
@@ -149,6 +161,9 @@ func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	c, err := t.Commit(ctx, o.Rev)
 	if err != nil {
 		return nil, err
+	}
+	if changes, err := git.Run(ctx, t.Top, nil, "status", "--porcelain", "--untracked-files=no"); err == nil && changes != "" && o.Rev == "HEAD" {
+		t.New().Note("your uncommitted changes are in no commit, and are not measured")
 	}
 	if c.ID == t.Log.Start.Anchor {
 		return nil, fmt.Errorf("%s: %w", short(c.ID), ErrAnchor)
@@ -222,7 +237,7 @@ func (t *Tracking) measure(ctx context.Context, c track.Commit, before string, o
 		return p, nil
 	}
 	if p.Blocks, p.Logs = blocksOf(q.results), q.ratios(anchor, p.Before, c.ID); len(p.Logs) == 0 {
-		return nil, fmt.Errorf("measure %s: no block has values of both commits (see dyno report %s/blocks)", short(c.ID), dir)
+		return nil, fmt.Errorf("measure %s: %s (see dyno report %s/blocks)", short(c.ID), cmp.Or(q.failed(), "no block has values of both commits"), dir)
 	}
 	return p, nil
 }

@@ -58,7 +58,7 @@ a live run, after Ctrl-C, or with more blocks (--resume DIR --more 10). --fail-w
 const statusText = `    0     done
     1     dyno could not do it, or something failed on the way
     2     a mistake in the command line or the plan
-    98    a result is unclear, with --strict, or no promise could be told, with --gate
+    98    a result is unclear, with --strict; with --gate, nothing could be told
     99    a threshold failed, or a result is worse, with --fail-worse
     130   interrupted: the results so far are kept and reported
 

@@ -1,5 +1,7 @@
 package track
 
+import "slices"
+
 // Trees are the contents of commits, by their hashes. Commits of one content are one program, whatever the history around them was rewritten to.
 type trees map[string]string
 
@@ -16,11 +18,11 @@ type history struct {
 	commits []Commit
 	trees   trees // also of commits that are no longer in it
 	byID    map[string]int
-	byTree  map[string]int
+	byTree  map[string][]int // ascending: a commit that takes back another one has the tree of before
 }
 
 func (l *Log) history(commits []Commit) *history {
-	h := &history{commits: commits, trees: trees{}, byID: map[string]int{}, byTree: map[string]int{}}
+	h := &history{commits: commits, trees: trees{}, byID: map[string]int{}, byTree: map[string][]int{}}
 	add := func(commit, tree string) {
 		if commit != "" && tree != "" {
 			h.trees[commit] = tree
@@ -41,18 +43,26 @@ func (l *Log) history(commits []Commit) *history {
 		add(c.ID, c.Tree)
 		h.byID[c.ID] = i
 		if c.Tree != "" {
-			h.byTree[c.Tree] = i
+			h.byTree[c.Tree] = append(h.byTree[c.Tree], i)
 		}
 	}
 	return h
 }
 
-// find is the index of a commit, or of the one with the same content.
-func (h *history) find(commit string) (at int, ok bool) {
-	if at, ok = h.byID[commit]; !ok {
-		at, ok = h.byTree[h.trees[commit]]
+// find is the index of a commit, or of the last one with the same content.
+func (h *history) find(commit string) (at int, ok bool) { return h.findBefore(commit, len(h.commits)) }
+
+// findBefore finds a commit before an index: after a rewrite the last of those with the same content.
+func (h *history) findBefore(commit string, limit int) (at int, ok bool) {
+	if at, ok = h.byID[commit]; ok {
+		return at, at < limit
 	}
-	return at, ok
+	for _, at := range slices.Backward(h.byTree[h.trees[commit]]) {
+		if at < limit {
+			return at, true
+		}
+	}
+	return 0, false
 }
 
 // anchors are all commits that others were measured against.
@@ -87,20 +97,21 @@ type Change struct {
 // the alarm is about, nor the commit that it came with.
 func (line *Line) Change(a *Alarm) (c Change, ok bool) {
 	c.Alarm = *a
-	here := func(id *string) (int, bool) {
-		at, ok := line.history.find(*id)
+	here := func(id *string, limit int) (int, bool) {
+		at, ok := line.history.findBefore(*id, limit)
 		if ok {
 			*id = line.history.commits[at].ID
 		}
 		return at, ok
 	}
-	first, begun := here(&c.From)
-	last, ended := here(&c.To)
-	if at, ok := here(&c.Commit); ok {
+	all := len(line.history.commits)
+	last, ended := here(&c.To, all)
+	if at, ok := here(&c.Commit, all); ok {
 		last, ended, c.Named = at, true, true
 	}
+	first, begun := here(&c.From, last)
 	c.First, c.Last = first, last
-	return c, a.Shown && a.Metric == line.Metric && begun && ended && first < last
+	return c, a.Shown && a.Metric == line.Metric && begun && ended
 }
 
 // Base is the commit whose level is 0, with the hash that it has in the history, if it is there.

@@ -126,10 +126,13 @@ func (line *Line) at(commit string) int {
 	return -1
 }
 
-// On reports whether a change is on the line, and between which places.
+// On reports whether what an alarm is about is on the line, and between which places.
 func (line *Line) On(a *Alarm) (from, to int, ok bool) {
-	from, to = line.at(a.From), line.at(a.To)
-	return from, to, a.Metric == line.Metric && from >= 0 && to > from
+	last, ended := line.history.find(a.To)
+	first, begun := line.history.findBefore(a.From, last)
+	from, known := line.places[first]
+	to, knownTo := line.places[last]
+	return from, to, a.Metric == line.Metric && begun && ended && known && knownTo
 }
 
 // An estimate is a mean of logarithms with its standard error.

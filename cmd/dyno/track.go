@@ -92,11 +92,12 @@ func newTrackInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			before := t.Log.Start.Anchor
 			fresh, err := t.Init(cmd.Context(), e, anchor, cmd.Flags().Changed("anchor"))
 			if err != nil {
 				return err
 			}
-			if !fresh {
+			if !fresh && t.Log.Start.Anchor == before {
 				notef(cmd, "the track is there already, with the same plan")
 			}
 			if err := t.Sync(cmd.Context(), o.remote); err != nil {

@@ -49,7 +49,7 @@ func (s *Search) inside(ctx context.Context, measure Measure) error {
 	sub.Tell, sub.runs, sub.chosen, sub.wanted = s.Tell, s.runs, &chosen, s.Answer.Pair.Verdict
 	err = sub.ask(ctx, measure)
 	s.runs = sub.runs
-	if ctx.Err() != nil || sub.Answer.Begun() {
+	if ctx.Err() != nil {
 		return err
 	}
 	sub.Answer.Why = err

@@ -50,6 +50,7 @@ type Search struct {
 	Branch func(ctx context.Context, version int) (*Search, error)
 
 	Answer Answer
+	Done   bool // the search came to its end
 
 	chosen *Yardstick     // by the search that this is a part of; else nil
 	wanted stats.Verdict  // of the merge whose commits these are; else ""
@@ -91,7 +92,7 @@ type Answer struct {
 	Skipped   map[int]error  // that do not build, or do not start
 	Built     int            // versions that were built
 	More      []Answer       // about the versions before and after, if all changes are looked for; what was measured there is in this one, too
-	Why       error          // the ends could not be compared, of commits that are merged
+	Why       error          // a search among commits that are merged failed
 	Others    int            // other benchmarks that are surely worse at the bad end
 }
 
@@ -158,6 +159,7 @@ func (s *Search) ask(ctx context.Context, measure Measure) error {
 	if err == nil && s.All && (s.Answer.Kind == Found || s.Answer.Kind == Range) {
 		err = s.rest(ctx, measure)
 	}
+	s.Done = err == nil
 	return err
 }
 

@@ -91,7 +91,7 @@ func (line *Line) stretches(alarms []Alarm) (parts [][]Place) {
 // direct is a commit that differs from the one before it, though no step is seen on the line yet.
 func (line *Line) direct(i int) (c Candidate, ok bool) {
 	p := line.At[i]
-	at := line.at(p.Before)
+	at := line.at(p.Before, p.Index)
 	if at < 0 || at >= i || p.Same {
 		return c, false
 	}

@@ -16,31 +16,36 @@ func (t trees) content(commit string) string {
 // A history is the commits that a line is put on, the oldest first.
 type history struct {
 	commits []Commit
-	trees   trees // also of commits that are no longer in it
+	trees   trees             // also of commits that are no longer in it
+	titles  map[string]string // so
 	byID    map[string]int
 	byTree  map[string][]int // ascending: a commit that takes back another one has the tree of before
 }
 
 func (l *Log) history(commits []Commit) *history {
-	h := &history{commits: commits, trees: trees{}, byID: map[string]int{}, byTree: map[string][]int{}}
-	add := func(commit, tree string) {
+	h := &history{commits: commits, trees: trees{}, titles: map[string]string{}, byID: map[string]int{}, byTree: map[string][]int{}}
+	add := func(commit, tree, title string) {
 		if commit != "" && tree != "" {
 			h.trees[commit] = tree
 		}
+		if commit != "" && title != "" {
+			h.titles[commit] = title
+		}
 	}
 	for _, s := range l.Starts {
-		add(s.Anchor, s.Tree)
+		add(s.Anchor, s.Tree, "")
 	}
 	for _, p := range l.Points {
-		add(p.Commit, p.Tree)
+		add(p.Commit, p.Tree, p.Title)
+		add(p.Before, p.BeforeTree, "")
 	}
 	for _, a := range l.Alarms {
-		add(a.From, a.FromTree)
-		add(a.To, a.ToTree)
-		add(a.Commit, a.Tree)
+		add(a.From, a.FromTree, "")
+		add(a.To, a.ToTree, "")
+		add(a.Commit, a.Tree, a.Title)
 	}
 	for i, c := range commits {
-		add(c.ID, c.Tree)
+		add(c.ID, c.Tree, c.Title)
 		h.byID[c.ID] = i
 		if c.Tree != "" {
 			h.byTree[c.Tree] = append(h.byTree[c.Tree], i)
@@ -49,20 +54,29 @@ func (l *Log) history(commits []Commit) *history {
 	return h
 }
 
-// find is the index of a commit, or of the last one with the same content.
+// all are the indexes of a commit: its own, or after a rewrite those of all with the same content.
+func (h *history) all(commit string) []int {
+	if at, ok := h.byID[commit]; ok {
+		return []int{at}
+	}
+	return h.byTree[h.trees[commit]]
+}
+
+// find is the index of a commit; after a rewrite of the last one with the same content, and with the same title if there is one.
 func (h *history) find(commit string) (at int, ok bool) { return h.findBefore(commit, len(h.commits)) }
 
-// findBefore finds a commit before an index: after a rewrite the last of those with the same content.
+// findBefore finds a commit before an index.
 func (h *history) findBefore(commit string, limit int) (at int, ok bool) {
-	if at, ok = h.byID[commit]; ok {
-		return at, at < limit
-	}
-	for _, at := range slices.Backward(h.byTree[h.trees[commit]]) {
-		if at < limit {
-			return at, true
+	title := h.titles[commit]
+	for _, i := range slices.Backward(h.all(commit)) {
+		if i >= limit || ok && h.commits[i].Title != title {
+			continue
+		}
+		if at, ok = i, true; title == "" || h.commits[i].Title == title {
+			break
 		}
 	}
-	return 0, false
+	return at, ok
 }
 
 // anchors are all commits that others were measured against.

@@ -43,26 +43,34 @@ func (l *Log) Line(metric string, commits []Commit) *Line {
 	line := &Line{Metric: metric, places: map[int]int{}, history: l.history(commits), base: l.root()}
 	trees := line.history.trees
 	offsets := l.offsets(metric, trees)
-	found := map[int][]Place{}
+	found, own := map[int][]Place{}, map[int]bool{}
 	for _, p := range l.Points {
-		at, ok := line.history.find(p.Commit)
-		if !ok {
-			line.Lost = with(line.Lost, p.Commit)
-			continue
+		if at, ok := line.history.byID[p.Commit]; ok {
+			own[at] = true
 		}
-		place := Place{Commit: commits[at], Index: at, Anchor: p.Anchor, Before: p.Before, Same: p.Same}
-		if !p.Same {
-			anchor, known := offsets[trees.content(p.Anchor)]
-			level := ofBlocks(p.Logs[metric].Anchor)
-			if level.ok && !known {
-				line.Apart = with(line.Apart, commits[at].ID)
-			}
-			if !known || !level.ok {
-				continue
-			}
+	}
+	for _, p := range l.Points {
+		all := line.history.all(p.Commit)
+		if len(all) == 0 {
+			line.Lost = with(line.Lost, p.Commit)
+		}
+		place := Place{Anchor: p.Anchor, Before: p.Before, Same: p.Same}
+		level, known := estimate{}, true
+		if anchor := offsets[trees.content(p.Anchor)]; !p.Same {
+			level = ofBlocks(p.Logs[metric].Anchor)
+			known = level.ok && anchor.ok
 			place.Level, place.SE, place.own, place.Step = anchor.mean+level.mean, math.Hypot(anchor.se, level.se), level.se, p.Logs[metric].Before
 		}
-		found[at] = append(found[at], place)
+		for _, at := range all {
+			if own[at] && commits[at].ID != p.Commit {
+				continue
+			}
+			if place.Commit, place.Index = commits[at], at; known {
+				found[at] = append(found[at], place)
+			} else if level.ok {
+				line.Apart = with(line.Apart, commits[at].ID)
+			}
+		}
 	}
 	for _, anchor := range l.anchors() {
 		e, known := offsets[trees.content(anchor)]
@@ -72,7 +80,7 @@ func (l *Log) Line(metric string, commits []Commit) *Line {
 	}
 	for at := range commits {
 		if of := found[at]; len(of) > 0 {
-			line.put(of)
+			line.put(of, offsets)
 		}
 	}
 	return line
@@ -85,16 +93,19 @@ func with(list []string, x string) []string {
 	return append(list, x)
 }
 
-// put adds what is known of one commit to the end of the line. A commit whose program is that of another has the level of that, and no place
-// where that has none.
-func (line *Line) put(of []Place) {
+// put adds what is known of one commit to the end of the line. A commit whose program is that of another has the level of that.
+func (line *Line) put(of []Place, offsets map[string]estimate) {
 	p := merged(of)
-	if p.Same {
-		at := line.at(p.Before)
-		if at < 0 {
+	if e, known := offsets[line.history.trees.content(p.ID)]; p.Same {
+		switch at := line.at(p.Before, p.Index); {
+		case at >= 0:
+			p.Level, p.SE = line.At[at].Level, line.At[at].SE
+		case known:
+			p.Level, p.SE = e.mean, e.se
+		default:
+			line.Apart = with(line.Apart, p.ID)
 			return
 		}
-		p.Level, p.SE = line.At[at].Level, line.At[at].SE
 	}
 	line.places[p.Index] = len(line.At)
 	line.At = append(line.At, p)
@@ -116,9 +127,9 @@ func merged(of []Place) Place {
 	return p
 }
 
-// at is the place of a commit, -1 if it has none.
-func (line *Line) at(commit string) int {
-	if i, ok := line.history.find(commit); ok {
+// at is the place of a commit before an index of the history, -1 if it has none.
+func (line *Line) at(commit string, before int) int {
+	if i, ok := line.history.findBefore(commit, before); ok {
 		if place, ok := line.places[i]; ok {
 			return place
 		}
@@ -162,26 +173,26 @@ func (l *Log) offsets(metric string, trees trees) map[string]estimate {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range l.Points {
-			if before := trees.content(p.Before); p.Same && wanted[trees.content(p.Commit)] && !wanted[before] {
-				wanted[before], grown = true, true
+			if own, before := trees.content(p.Commit), trees.content(p.Before); p.Same && wanted[own] != wanted[before] {
+				wanted[own], wanted[before], grown = true, true, true
 			}
 		}
 	}
 	for grown := true; grown; {
 		grown = false
+		take := func(content string, e estimate) {
+			if _, known := offsets[content]; !known && e.ok && wanted[content] {
+				offsets[content], grown = e, true
+			}
+		}
 		for _, p := range l.Points {
-			own := trees.content(p.Commit)
-			if _, known := offsets[own]; known || !wanted[own] {
-				continue
-			}
-			e, ok := offsets[trees.content(p.Before)]
-			if !p.Same {
-				base, known := offsets[trees.content(p.Anchor)]
-				e = ofBlocks(p.Logs[metric].Anchor)
-				e.mean, e.se, ok = base.mean+e.mean, math.Hypot(base.se, e.se), known && e.ok
-			}
-			if ok {
-				offsets[own], grown = e, true
+			own, before := trees.content(p.Commit), trees.content(p.Before)
+			if p.Same { // equal programs have one level
+				take(own, offsets[before])
+				take(before, offsets[own])
+			} else if base := offsets[trees.content(p.Anchor)]; base.ok && wanted[own] && !offsets[own].ok {
+				e := ofBlocks(p.Logs[metric].Anchor)
+				take(own, estimate{base.mean + e.mean, math.Hypot(base.se, e.se), e.ok})
 			}
 		}
 	}

@@ -30,20 +30,21 @@ type Start struct {
 
 // A Point is a line about one commit, which was measured side by side with the anchor and with the commit before.
 type Point struct {
-	Kind   string            `json:"kind"`
-	At     time.Time         `json:"at"`
-	Name   string            `json:"name"`
-	Commit string            `json:"commit"`
-	Tree   string            `json:"tree"` // of the commit: a rewritten history has the same trees
-	Title  string            `json:"title,omitempty"`
-	Anchor string            `json:"anchor"`
-	Before string            `json:"before,omitempty"` // a commit; "" if that is the anchor, or none was measured
-	Same   bool              `json:"same,omitempty"`   // its program is that of the commit before, so nothing was measured
-	Blocks int               `json:"blocks"`
-	Took   float64           `json:"took-sec"`
-	Host   string            `json:"host"` // in words: that of one line is not compared with that of another
-	Dyno   string            `json:"dyno"`
-	Logs   map[string]Ratios `json:"logs,omitempty"` // by metric
+	Kind       string            `json:"kind"`
+	At         time.Time         `json:"at"`
+	Name       string            `json:"name"`
+	Commit     string            `json:"commit"`
+	Tree       string            `json:"tree"` // of the commit: a rewritten history has the same trees
+	Title      string            `json:"title,omitempty"`
+	Anchor     string            `json:"anchor"`
+	Before     string            `json:"before,omitempty"` // a commit; "" if that is the anchor, or none was measured
+	BeforeTree string            `json:"before-tree,omitempty"`
+	Same       bool              `json:"same,omitempty"` // its program is that of the commit before, so nothing was measured
+	Blocks     int               `json:"blocks"`
+	Took       float64           `json:"took-sec"`
+	Host       string            `json:"host"` // in words: that of one line is not compared with that of another
+	Dyno       string            `json:"dyno"`
+	Logs       map[string]Ratios `json:"logs,omitempty"` // by metric
 }
 
 // Ratios are the logarithms of the ratios in each block.

@@ -246,8 +246,48 @@ func TestAnchors(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %.2f ± %.4f", p.ID, p.Level, p.SE))
 	}
 	want := []string{"a 0.00 ± 0.0000", "b 0.10 ± 0.0127", "c 0.30 ± 0.0179", "e 0.30 ± 0.0179", "f 0.00 ± 0.0220"}
-	if !slices.Equal(got, want) || len(line.Lost) != 1 || !slices.Equal(line.Apart, []string{"d"}) {
+	if !slices.Equal(got, want) || len(line.Lost) != 1 || !slices.Equal(line.Apart, []string{"d", "c2"}) {
 		t.Errorf("%q, lost %q", got, line.Lost)
+	}
+}
+
+// After a rewrite, what was measured of one of several commits with equal content counts for all of them, and a change stands at the one with its
+// title.
+func TestEqualTrees(t *testing.T) {
+	logs := func(x float64) map[string]Ratios {
+		return map[string]Ratios{"m": {Anchor: []float64{x - 0.01, x, x + 0.01}}}
+	}
+	change := func(from, to, title string, ratio float64) Alarm {
+		return Alarm{Metric: "m", From: "old-" + from, FromTree: from, To: "old-" + to, ToTree: to, Commit: "old-" + to, Tree: to, Title: title, Shown: true, Ratio: ratio}
+	}
+	l := Log{Start: Start{Anchor: "old-A", Tree: "A"}, Starts: []Start{{Anchor: "old-A", Tree: "A"}}, Points: []Point{
+		{Commit: "old-B", Tree: "B", Title: "slow", Anchor: "old-A", Before: "old-A", BeforeTree: "A", Logs: logs(0.1)},
+		{Commit: "old-T", Tree: "T", Title: "text", Anchor: "old-A", Before: "old-B", BeforeTree: "B", Same: true},
+		{Commit: "old-A2", Tree: "A", Title: "back", Anchor: "old-A", Before: "old-T", BeforeTree: "T", Logs: logs(0)},
+	}, Alarms: []Alarm{change("A", "B", "slow", 1.1), change("T", "A", "back", 0.9)}}
+	line := l.Line("m", []Commit{{"a", "A", "first", ""}, {"b", "B", "slow", ""}, {"t", "T", "text", ""}, {"b2", "B", "back to B", ""}, {"a2", "A", "back", ""}})
+	var got []string
+	for _, p := range line.At {
+		got = append(got, fmt.Sprintf("%s %.2f", p.ID, p.Level))
+	}
+	for i := range l.Alarms {
+		c, ok := line.Change(&l.Alarms[i])
+		got = append(got, fmt.Sprint(c.From, " ", c.Commit, " ", ok))
+	}
+	if want := []string{"a 0.00", "b 0.10", "t 0.10", "b2 0.10", "a2 0.00", "a b true", "t a2 true"}; !slices.Equal(got, want) || len(line.Apart)+len(line.Lost) > 0 {
+		t.Errorf("%q, want %q; apart %q, lost %q", got, want, line.Apart, line.Lost)
+	}
+}
+
+// Where the program of the anchor is that of a commit before, both have a level.
+func TestSameAnchor(t *testing.T) {
+	l := Log{Start: Start{Anchor: "b"}, Starts: []Start{{Anchor: "a"}, {Anchor: "b"}}, Points: []Point{
+		{Commit: "b", Anchor: "a", Before: "a", Same: true},
+		{Commit: "c", Anchor: "b", Before: "b", Logs: map[string]Ratios{"m": {Anchor: []float64{0.09, 0.1, 0.11, 0.1, 0.1, 0.1}, Before: []float64{0.09, 0.1, 0.11, 0.1, 0.1, 0.1}}}},
+	}}
+	line := l.Line("m", []Commit{{ID: "a"}, {ID: "b"}, {ID: "c"}})
+	if len(line.At) != 3 || line.At[1].Level != 0 || line.At[2].Before != "b" || line.at("b", 2) != 1 {
+		t.Errorf("%+v", line.At)
 	}
 }
 

@@ -210,11 +210,12 @@ func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.
 		b.explain(ctx, r)
 	}
 	for _, v := range slices.Sorted(maps.Keys(b.opened)) {
-		switch n := b.opened[v]; {
-		case n.Answer.Why != nil:
+		n := b.opened[v]
+		if n.Answer.Why != nil {
 			r.Notes = append(r.Notes, unopened(b.Versions[v].Value, n.Answer.Why))
-		case n.Answer.Begun():
-			r.Opened[v] = n.report(ctx, dir, cut && n.Answer.Kind == bisect.Undecided)
+		}
+		if n.Answer.Begun() {
+			r.Opened[v] = n.report(ctx, dir, !n.Done)
 			r.Opened[v].Merge = b.Versions[v].Value
 		}
 	}

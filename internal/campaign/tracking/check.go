@@ -81,7 +81,7 @@ type Checking struct {
 // many are left, because of Most or because no more error may be spent.
 func (t *Tracking) Check(ctx context.Context, o Checking) (waiting int, err error) {
 	if o.Most > 0 && !o.NoName {
-		if err := t.unnamed(ctx); err != nil {
+		if err := t.unnamed(ctx, o.Rev); err != nil {
 			return 0, err
 		}
 	}
@@ -155,17 +155,27 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 		t.Shown = append(t.Shown, shown...)
 		return nil
 	}
-	return t.named(ctx, shown)
+	return t.named(ctx, o.Rev, shown)
 }
 
-// unnamed does the searches that were cut off, so that a change is told though the job that showed it was killed.
-func (t *Tracking) unnamed(ctx context.Context) error {
-	left := slices.DeleteFunc(slices.Clone(t.Log.Alarms), func(a track.Alarm) bool { return !a.Shown || a.Searched })
+// unnamed does the searches that were cut off, so that a change is told though the job that showed it was killed. What is not in the history waits.
+func (t *Tracking) unnamed(ctx context.Context, rev string) error {
+	lines, err := t.Lines(ctx, rev)
+	if err != nil {
+		return err
+	}
+	var left []track.Alarm
+	for _, a := range t.Log.Alarms {
+		here := slices.ContainsFunc(lines, func(line *track.Line) bool { _, ok := line.Change(&a); return ok })
+		if here && !a.Searched {
+			left = append(left, a)
+		}
+	}
 	for len(left) > 0 {
 		one := func(a track.Alarm) bool { return a.From == left[0].From && a.To == left[0].To && a.Run == left[0].Run }
 		at := slices.DeleteFunc(slices.Clone(left), func(a track.Alarm) bool { return !one(a) })
 		left = slices.DeleteFunc(slices.Clone(left), one)
-		if err := t.named(ctx, at); err != nil {
+		if err := t.named(ctx, rev, at); err != nil {
 			return err
 		}
 	}
@@ -189,8 +199,17 @@ func (t *Tracking) add(ctx context.Context, alarms []track.Alarm) error {
 }
 
 // named searches for the commit of a change that was shown in some metrics, keeps what it found, and adds them to Shown.
-func (t *Tracking) named(ctx context.Context, shown []track.Alarm) error {
+func (t *Tracking) named(ctx context.Context, rev string, shown []track.Alarm) error {
 	found := shown[0]
+	lines, err := t.Lines(ctx, rev)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines { // between the commits as they are called now
+		if c, ok := line.Change(&found); ok {
+			found = c.Alarm
+		}
+	}
 	if err := t.search(ctx, &found); err != nil {
 		return err
 	}

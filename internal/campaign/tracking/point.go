@@ -175,15 +175,9 @@ func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.measure(ctx, c, before, o)
+	p, err := t.measure(ctx, c, before, t.Log.Start.Anchor, o)
 	if errors.Is(err, errAnchor) && ctx.Err() == nil {
-		if err := t.anew(ctx, before, err); err != nil {
-			return nil, err
-		}
-		if o.Out != "" {
-			o.Out += "-2"
-		}
-		p, err = t.measure(ctx, c, before, o)
+		p, err = t.anew(ctx, c, before, o, err)
 	}
 	if err != nil {
 		return nil, err
@@ -191,23 +185,37 @@ func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	return p, t.keep(ctx, p)
 }
 
-// anew takes another anchor in place of one that cannot be built: the last commit up to before whose level is known, so that levels go on.
-func (t *Tracking) anew(ctx context.Context, before string, broken error) error {
-	const cure = " (consider: dyno track init with the same plan and --anchor REVISION)"
-	if before == "" {
-		return fmt.Errorf("%w%s", broken, cure)
-	}
-	c, err := t.leveled(ctx, track.Commit{ID: before})
+// mostAnchors is how many commits are tried in place of an anchor that cannot be built.
+const mostAnchors = 5
+
+// anew measures against another anchor, as the one that there is cannot be built: the last commit before whose level is known, so that levels go
+// on, and that can be built. It is the anchor from then on.
+func (t *Tracking) anew(ctx context.Context, c track.Commit, before string, o Adding, broken error) (*track.Point, error) {
+	tries, err := t.leveled(ctx, track.Commit{ID: cmp.Or(before, c.ID)})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.ID == "" || c.ID == t.Log.Start.Anchor || c.Tree == t.Log.Start.Tree {
-		return fmt.Errorf("%w%s", broken, cure)
+	out, n := o.Out, 1
+	for _, other := range slices.Backward(tries) {
+		if n++; other.ID == t.Log.Start.Anchor || other.ID == c.ID || n > mostAnchors {
+			continue
+		}
+		if out != "" {
+			o.Out = fmt.Sprintf("%s-%d", out, n)
+		}
+		p, err := t.measure(ctx, c, before, other.ID, o)
+		if errors.Is(err, errAnchor) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.New().Note("%v; %s is the anchor from now on", broken, short(other.ID))
+		s := t.Log.Start
+		s.Anchor = other.ID
+		return p, t.begin(ctx, s)
 	}
-	t.New().Note("%v; %s is the anchor from now on", broken, short(c.ID))
-	s := t.Log.Start
-	s.Anchor = c.ID
-	return t.begin(ctx, s)
+	return nil, fmt.Errorf("%w (consider: dyno track init with the same plan and --anchor REVISION; or with --name, for a new track)", broken)
 }
 
 // present is an error if a commit is not in this clone: then it is not the commit that is broken.
@@ -222,8 +230,7 @@ func (t *Tracking) present(ctx context.Context, commit string) error {
 	return nil
 }
 
-func (t *Tracking) measure(ctx context.Context, c track.Commit, before string, o Adding) (*track.Point, error) {
-	anchor := t.Log.Start.Anchor
+func (t *Tracking) measure(ctx context.Context, c track.Commit, before, anchor string, o Adding) (*track.Point, error) {
 	p := &track.Point{Name: t.Log.Start.Name, Commit: c.ID, Tree: c.Tree, Title: c.Title, Anchor: anchor, Before: before, Host: host()}
 	q := &pointing{plan: t.onePlan(o.Within), blocks: o.Blocks, names: slices.Compact([]string{anchor, cmp.Or(before, anchor), c.ID})}
 	began := time.Now()
@@ -232,8 +239,11 @@ func (t *Tracking) measure(ctx context.Context, c track.Commit, before string, o
 		return nil, err
 	}
 	p.At, p.Took, p.Dyno = now(), math.Round(10*time.Since(began).Seconds())/10, t.New().Version
+	p.Before = cmp.Or(q.same, before)
+	if b, err := t.Commit(ctx, p.Before); err == nil && p.Before != "" {
+		p.BeforeTree = b.Tree
+	}
 	if p.Same = q.same != ""; p.Same {
-		p.Before = q.same
 		return p, nil
 	}
 	if p.Blocks, p.Logs = blocksOf(q.results), q.ratios(anchor, p.Before, c.ID); len(p.Logs) == 0 {
@@ -290,7 +300,13 @@ func (t *Tracking) before(ctx context.Context, c track.Commit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	measured := map[string]bool{t.Log.Start.Anchor: true}
+	measured := map[string]bool{}
+	for _, s := range t.Log.Starts {
+		measured[s.Anchor] = true
+		if s.Tree != "" {
+			measured[s.Tree] = true
+		}
+	}
 	for _, p := range t.Log.Points {
 		measured[p.Commit], measured[p.Tree] = true, true
 	}

@@ -93,12 +93,12 @@ func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string, 
 
 // reanchor takes another anchor: any commit as long as nothing was measured, and then one whose level is known, so that levels go on.
 func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
-	if len(t.Log.Points) > 0 {
+	if slices.ContainsFunc(t.Log.Points, func(p track.Point) bool { return len(p.Logs) > 0 }) {
 		known, err := t.leveled(ctx, c)
 		if err != nil {
 			return err
 		}
-		if known.ID != c.ID {
+		if !slices.ContainsFunc(known, func(k track.Commit) bool { return k.ID == c.ID }) {
 			return flags.Mistakef("%s was not measured against an anchor, so what comes could not be compared with what was (consider: dyno track add %[1]s; or --name, for a new track)", short(c.ID))
 		}
 	}
@@ -107,16 +107,18 @@ func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
 	return t.begin(ctx, s)
 }
 
-// leveled is the last commit up to one whose level is known; its ID is "" if there is none.
-func (t *Tracking) leveled(ctx context.Context, c track.Commit) (last track.Commit, err error) {
-	history, err := t.History(ctx, c.ID)
-	if err != nil {
-		return last, err
+// leveled are the commits up to one whose level is known in all metrics that the track follows.
+func (t *Tracking) leveled(ctx context.Context, c track.Commit) (known []track.Commit, err error) {
+	lines, err := t.Lines(ctx, c.ID)
+	count := map[string]int{}
+	for _, line := range lines {
+		for _, p := range line.At {
+			if count[p.ID]++; count[p.ID] == len(lines) {
+				known = append(known, p.Commit)
+			}
+		}
 	}
-	if at := t.Log.Line(track.Metrics()[0], history).At; len(at) > 0 {
-		last = at[len(at)-1].Commit
-	}
-	return last, nil
+	return known, err
 }
 
 func compact(text []byte) []byte {

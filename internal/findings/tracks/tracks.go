@@ -138,7 +138,11 @@ func (t *Track) Report(ctx context.Context, rev, version string) (*tracked.Repor
 		r.Lost, notes = t.lost(ctx, rev, distinct(lost))
 		r.Notes = append(r.Notes, notes...)
 	}
-	r.Apart = distinct(apart)
+	r.Apart = slices.DeleteFunc(distinct(apart), func(id string) bool { // of one metric a note tells
+		return slices.ContainsFunc(lines, func(line *track.Line) bool {
+			return slices.ContainsFunc(line.At, func(p track.Place) bool { return p.ID == id })
+		})
+	})
 	for _, line := range lines {
 		if n := most - len(line.At); n > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s of %s is not known, as where it is 0: such changes are not followed.", line.Metric, layout.Count(n, "measured commit")))

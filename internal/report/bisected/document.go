@@ -43,6 +43,7 @@ type (
 	merge struct {
 		Merge string   `json:"merge"`
 		Notes []string `json:"notes,omitempty"`
+		Cut   bool     `json:"interrupted,omitempty"`
 		body
 	}
 	difference struct {
@@ -100,7 +101,7 @@ func (r *Report) body() body {
 	for _, m := range r.More {
 		f := further{Answer: m.Kind, After: r.Versions[m.Lo].Name, At: r.Versions[m.Hi].Name, Plain: m.Plain}
 		if m.Ends.Verdict != "" {
-			f.Ends = differenceOf(m.Ends, "")
+			f.Ends = differenceOf(m.Ends, m.EndsRun)
 		}
 		if m.PairRun != "" {
 			f.Pair = differenceOf(m.Pair, m.PairRun)
@@ -126,7 +127,7 @@ func (r *Report) body() body {
 		d.Versions = append(d.Versions, row)
 	}
 	for _, v := range slices.Sorted(maps.Keys(r.Opened)) {
-		d.Merges = append(d.Merges, merge{r.Versions[v].Name, r.Opened[v].Notes, r.Opened[v].body()})
+		d.Merges = append(d.Merges, merge{r.Versions[v].Name, r.Opened[v].Notes, r.Opened[v].Interrupted, r.Opened[v].body()})
 	}
 	return d
 }

@@ -20,7 +20,8 @@ type (
 	document struct {
 		answer.Envelope[answer.Setting, string]
 		Name    string      `json:"name"`
-		Anchor  string      `json:"anchor"`
+		Anchor  string      `json:"anchor"` // that commits are measured against now
+		Base    string      `json:"base"`   // that ratios are to
 		Place   string      `json:"place"`
 		Metrics []metricRow `json:"metrics"`
 		Changes []changeRow `json:"changes"` // that were shown
@@ -65,6 +66,7 @@ func (r *Report) Document() any {
 	var settings []answer.Setting
 	d.Envelope = answer.New("track", Schema, answer.Head{Dyno: r.Dyno, Plan: r.Plan, Made: r.Made}, settings, r.Notes)
 	for _, line := range r.Lines {
+		d.Base = line.Base()
 		row := metricRow{Metric: line.Metric, Noise: nan, Shown: nan, After: []delayRow{}, Commits: []commitRow{}}
 		if p, ok := r.Log.Power(line); ok {
 			row.Noise, row.Shown = dyno.Number(p.Noise), dyno.Number(p.Shown)
@@ -101,7 +103,7 @@ func (r *Report) Markdown() string {
 		if a.Worse {
 			word = "worse"
 		}
-		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(&track.Change{Alarm: *a, Named: true})), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
+		fmt.Fprintf(&b, "- **%s**: %s (%s of fresh blocks, p %s)\n", word, layout.EscapeMarkdown(r.say(r.here(a))), layout.Count(a.Blocks, "pair"), layout.Pvalue(a.P, 4))
 	}
 	fmt.Fprintf(&b, "\nEach was measured again, side by side; of %d commits at most one has a false alarm, on average. The search for a commit errs in at most 5%%.\n", int(1/track.PerCommit))
 	return b.String()

@@ -41,11 +41,17 @@ func (r *Report) shown() (all []track.Change) {
 	for i := range r.Log.Alarms {
 		for _, line := range r.Lines {
 			c, ok := line.Change(&r.Log.Alarms[i])
-			twice := slices.ContainsFunc(all, func(o track.Change) bool {
-				return o.Metric == c.Metric && o.First < c.Last && c.First < o.Last && (o.Ratio > 1) == (c.Ratio > 1)
+			if !ok {
+				continue
+			}
+			at := slices.IndexFunc(all, func(o track.Change) bool {
+				return o.Metric == c.Metric && o.Shape == c.Shape && o.First < c.Last && c.First < o.Last && (o.Ratio > 1) == (c.Ratio > 1)
 			})
-			if ok && !twice {
+			switch {
+			case at < 0:
 				all = append(all, c)
+			case c.Named && !all[at].Named:
+				all[at] = c
 			}
 		}
 	}
@@ -53,11 +59,21 @@ func (r *Report) shown() (all []track.Change) {
 	return all
 }
 
+// here is a change that was shown, with the hashes of this history, if it is in it.
+func (r *Report) here(a *track.Alarm) *track.Change {
+	for _, line := range r.Lines {
+		if c, ok := line.Change(a); ok {
+			return &c
+		}
+	}
+	return &track.Change{Alarm: *a, Named: true}
+}
+
 // Worse is what is shown to be worse: by this command, or with a commit, or up to it at the latest. It is "" if nothing is.
 func (r *Report) Worse(at track.Commit) string {
 	for i := range r.New {
 		if r.New[i].Worse {
-			return r.say(&track.Change{Alarm: r.New[i], Named: true})
+			return r.say(r.here(&r.New[i]))
 		}
 	}
 	for _, c := range r.shown() {

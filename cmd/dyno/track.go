@@ -92,12 +92,12 @@ func newTrackInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			before := t.Log.Start.Anchor
+			was := t.Log.Start.Anchor
 			fresh, err := t.Init(cmd.Context(), e, anchor, cmd.Flags().Changed("anchor"))
 			if err != nil {
 				return err
 			}
-			if !fresh && t.Log.Start.Anchor == before {
+			if !fresh && t.Log.Start.Anchor == was {
 				notef(cmd, "the track is there already, with the same plan")
 			}
 			if err := t.Sync(cmd.Context(), o.remote); err != nil {
@@ -122,11 +122,10 @@ func newTrackInit() *cobra.Command {
 
 // again are the flags that the next command needs, too.
 func (o *trackFlags) again(t *tracking.Tracking) (all string) {
-	if o.At != "" {
-		all += " --store " + o.At
-	}
-	if o.remote != "" {
-		all += " --sync " + o.remote
+	for _, f := range [][]string{{" --store ", o.At}, {" --sync ", o.remote}} {
+		if f[1] != "" {
+			all += f[0] + f[1]
+		}
 	}
 	if len(t.Log.Names) > 1 {
 		all += " --name " + t.Log.Start.Name
@@ -254,10 +253,10 @@ func (o *trackFlags) conclude(cmd *cobra.Command, t *tracking.Tracking, c tracki
 	if failed = errors.Join(failed, o.write(cmd.OutOrStdout(), r)); failed != nil || !gate {
 		return failed
 	}
-	if worse := r.Worse(at); worse != "" {
+	switch worse := r.Worse(at); {
+	case worse != "":
 		return &gateError{exitThreshold, r.Log.Start.Name + ": " + worse + " (--gate)"}
-	}
-	if slices.Contains(r.Apart, at.ID) {
+	case slices.Contains(r.Apart, at.ID):
 		return &gateError{exitUnclear, fmt.Sprintf("%.12s cannot be compared with the commits before: nothing tells the level of its anchor (--gate)", at.ID)}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (l *Log) Line(metric string, commits []Commit) *Line {
 	offsets := l.offsets(metric, trees)
 	found, own := map[int][]Place{}, map[int]bool{}
 	for _, p := range l.Points {
-		if at, ok := line.history.byID[p.Commit]; ok {
+		if at, ok := line.history.byID[p.Commit]; ok && (p.Same || len(p.Logs[metric].Anchor) > 0 && offsets[trees.content(p.Anchor)].ok) {
 			own[at] = true
 		}
 	}
@@ -54,16 +54,22 @@ func (l *Log) Line(metric string, commits []Commit) *Line {
 		if len(all) == 0 {
 			line.Lost = with(line.Lost, p.Commit)
 		}
-		place := Place{Anchor: p.Anchor, Before: p.Before, Same: p.Same}
+		place := Place{Anchor: p.Anchor, Same: p.Same}
 		level, known := estimate{}, true
 		if anchor := offsets[trees.content(p.Anchor)]; !p.Same {
 			level = ofBlocks(p.Logs[metric].Anchor)
 			known = level.ok && anchor.ok
-			place.Level, place.SE, place.own, place.Step = anchor.mean+level.mean, math.Hypot(anchor.se, level.se), level.se, p.Logs[metric].Before
+			place.Level, place.SE, place.own = anchor.mean+level.mean, math.Hypot(anchor.se, level.se), level.se
 		}
+		meant, _ := line.history.find(p.Commit)
 		for _, at := range all {
-			if own[at] && commits[at].ID != p.Commit {
+			switch {
+			case own[at] && commits[at].ID != p.Commit, p.Same && at != meant:
 				continue
+			case at != meant: // the commit before it is another one
+				place.Step, place.Before = nil, ""
+			default:
+				place.Step, place.Before = p.Logs[metric].Before, p.Before
 			}
 			if place.Commit, place.Index = commits[at], at; known {
 				found[at] = append(found[at], place)
@@ -74,8 +80,10 @@ func (l *Log) Line(metric string, commits []Commit) *Line {
 	}
 	for _, anchor := range l.anchors() {
 		e, known := offsets[trees.content(anchor)]
-		if at, ok := line.history.find(anchor); ok && known && len(found[at]) == 0 {
-			found[at] = []Place{{Commit: commits[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor}}
+		for _, at := range line.history.all(anchor) {
+			if known && len(found[at]) == 0 {
+				found[at] = []Place{{Commit: commits[at], Index: at, Level: e.mean, SE: e.se, Anchor: anchor}}
+			}
 		}
 	}
 	for at := range commits {
@@ -119,6 +127,9 @@ func merged(of []Place) Place {
 	}
 	p, sum, weight, anchors := own[len(own)-1], 0.0, 0.0, 0.0
 	for _, o := range own {
+		if len(o.Step) > 0 {
+			p = o
+		}
 		w := 1 / math.Max(o.own*o.own, 1e-8)
 		sum, weight = sum+w*o.Level, weight+w
 		anchors = max(anchors, math.Sqrt(max(0, o.SE*o.SE-o.own*o.own))) // an error that they may share
@@ -129,8 +140,13 @@ func merged(of []Place) Place {
 
 // at is the place of a commit before an index of the history, -1 if it has none.
 func (line *Line) at(commit string, before int) int {
-	if i, ok := line.history.findBefore(commit, before); ok {
-		if place, ok := line.places[i]; ok {
+	h := line.history
+	i, ok := h.findBefore(commit, before)
+	if place, placed := line.places[i]; ok && placed {
+		return place
+	}
+	for _, i := range slices.Backward(h.byTree[h.trees[commit]]) { // it was not measured, but one with its content was
+		if place, placed := line.places[i]; placed && i < before {
 			return place
 		}
 	}

@@ -279,6 +279,33 @@ func TestEqualTrees(t *testing.T) {
 	}
 }
 
+// A copy of a commit, as a revert makes one, is no candidate beside it, keeps none from being one, and is never apart.
+func TestCopies(t *testing.T) {
+	up := []float64{0.1, 0.1, 0.1, 0.1, 0.11, 0.1, 0.1, 0.09}
+	flat := []float64{0, 0.001, -0.001, 0, 0.002, 0, 0, -0.002}
+	point := func(commit, tree, before string, logs, step []float64) Point {
+		return Point{Commit: commit, Tree: tree, Title: commit[4:], Anchor: "old-a", Before: before, Logs: map[string]Ratios{"m": {Anchor: logs, Before: step}}}
+	}
+	start := Start{Anchor: "old-a", Tree: "A"}
+	l := Log{Start: start, Starts: []Start{start}, Points: []Point{point("old-b", "B", "old-a", up, up)}}
+	history := []Commit{{"a", "A", "a", ""}, {"b", "B", "b", ""}, {"c", "C", "c", ""}, {"b2", "B", "again", ""}}
+	if c, ok := l.Line("m", history).direct(2); ok {
+		t.Errorf("%s is a candidate against the one before %s", c.To.ID, c.From.ID)
+	}
+	l.Points = append(l.Points, point("old-a2", "A", "old-b", flat, []float64{-0.1, -0.1, -0.1, -0.11, -0.1, -0.1, -0.1, -0.1}), Point{Commit: "old-t", Tree: "T", Title: "text", Anchor: "old-a", Before: "old-a2", BeforeTree: "A", Same: true})
+	history = []Commit{{"a", "A", "a", ""}, {"b", "B", "b", ""}, {"a2", "A", "a2", ""}, {"t", "T", "text", ""}, {"c", "C", "c", ""}, {"t2", "T", "text again", ""}}
+	line := l.Line("m", history)
+	var got []string
+	for i := range line.At {
+		if c, ok := line.direct(i); ok {
+			got = append(got, c.From.ID+" to "+c.To.ID)
+		}
+	}
+	if want := []string{"a to b", "b to a2"}; !slices.Equal(got, want) || len(line.Apart) > 0 {
+		t.Errorf("%q, want %q; apart %q", got, want, line.Apart)
+	}
+}
+
 // Where the program of the anchor is that of a commit before, both have a level.
 func TestSameAnchor(t *testing.T) {
 	l := Log{Start: Start{Anchor: "b"}, Starts: []Start{{Anchor: "a"}, {Anchor: "b"}}, Points: []Point{

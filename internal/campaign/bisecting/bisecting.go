@@ -145,8 +145,12 @@ func (b *Bisection) open(ctx context.Context, v int) (*bisect.Search, error) {
 }
 
 func unopened(merge string, why error) string {
-	text, _, _ := strings.Cut(why.Error(), "\n")
-	return fmt.Sprintf("%s is a merge whose commits dyno cannot search: %s.", merge, text)
+	return fmt.Sprintf("%s is a merge whose commits dyno cannot search: %s.", merge, firstLine(why))
+}
+
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
 }
 
 // build makes a version, and says which program it is.
@@ -211,8 +215,11 @@ func (b *Bisection) report(ctx context.Context, dir string, cut bool) *bisected.
 	}
 	for _, v := range slices.Sorted(maps.Keys(b.opened)) {
 		n := b.opened[v]
-		if n.Answer.Why != nil {
-			r.Notes = append(r.Notes, unopened(b.Versions[v].Value, n.Answer.Why))
+		switch why := n.Answer.Why; {
+		case why != nil && n.Answer.Begun():
+			r.Notes = append(r.Notes, fmt.Sprintf("The search among the commits that %s merges ended early: %s.", b.Versions[v].Value, firstLine(why)))
+		case why != nil:
+			r.Notes = append(r.Notes, unopened(b.Versions[v].Value, why))
 		}
 		if n.Answer.Begun() {
 			r.Opened[v] = n.report(ctx, dir, !n.Done)

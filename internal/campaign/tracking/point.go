@@ -197,8 +197,11 @@ func (t *Tracking) anew(ctx context.Context, c track.Commit, before string, o Ad
 	}
 	out, n := o.Out, 1
 	for _, other := range slices.Backward(tries) {
-		if n++; other.ID == t.Log.Start.Anchor || other.ID == c.ID || n > mostAnchors {
+		if other.ID == t.Log.Start.Anchor || other.ID == c.ID {
 			continue
+		}
+		if n++; n > 1+mostAnchors {
+			break
 		}
 		if out != "" {
 			o.Out = fmt.Sprintf("%s-%d", out, n)
@@ -302,6 +305,10 @@ func (t *Tracking) before(ctx context.Context, c track.Commit) (string, error) {
 	}
 	measured := map[string]bool{}
 	for _, s := range t.Log.Starts {
+		used := slices.ContainsFunc(t.Log.Points, func(p track.Point) bool { return p.Anchor == s.Anchor && len(p.Logs) > 0 })
+		if s.Anchor != t.Log.Start.Anchor && !used {
+			continue
+		}
 		measured[s.Anchor] = true
 		if s.Tree != "" {
 			measured[s.Tree] = true

@@ -99,7 +99,7 @@ func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
 			return err
 		}
 		if !slices.ContainsFunc(known, func(k track.Commit) bool { return k.ID == c.ID }) {
-			return flags.Mistakef("%s was not measured against an anchor, so what comes could not be compared with what was (consider: dyno track add %[1]s; or --name, for a new track)", short(c.ID))
+			return flags.Mistakef("%s was not measured against an anchor in each metric, so what comes could not be compared with what was (consider: dyno track add %[1]s; or --name, for a new track)", short(c.ID))
 		}
 	}
 	s := t.Log.Start
@@ -107,9 +107,14 @@ func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
 	return t.begin(ctx, s)
 }
 
-// leveled are the commits up to one whose level is known in all metrics that the track follows.
+// leveled are the commits up to one whose level is known in the metrics that most commits have.
 func (t *Tracking) leveled(ctx context.Context, c track.Commit) (known []track.Commit, err error) {
 	lines, err := t.Lines(ctx, c.ID)
+	longest := 0
+	for _, line := range lines {
+		longest = max(longest, len(line.At))
+	}
+	lines = slices.DeleteFunc(lines, func(line *track.Line) bool { return 2*len(line.At) < longest })
 	count := map[string]int{}
 	for _, line := range lines {
 		for _, p := range line.At {

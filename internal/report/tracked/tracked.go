@@ -104,7 +104,7 @@ func (r *Report) First() string {
 	case r.measured() == 0 && r.Lost > 0:
 		return fmt.Sprintf("%s: none of the measured commits is in this history.", name)
 	case r.measured() == 0 && len(r.Log.Points) > 0 && len(r.Apart) == 0:
-		return fmt.Sprintf("%s: so far all commits have the program of the anchor.", name)
+		return fmt.Sprintf("%s: so far each commit has the program of one before it.", name)
 	case r.measured() == 0:
 		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).%s", name, apart)
 	case len(all) == 0:

@@ -37,8 +37,8 @@ func (s *Search) rest(ctx context.Context, measure Measure) error {
 	return nil
 }
 
-// inside looks for the change among the commits that the answer merges. The search that Branch made has what is found. If it cannot be done, the
-// answer is what it was.
+// inside looks for the change among the commits that the answer merges. The search that Branch returned has what is found. If it fails, the answer
+// of s stays.
 func (s *Search) inside(ctx context.Context, measure Measure) error {
 	sub, err := s.Branch(ctx, s.Answer.Hi)
 	if sub == nil || err != nil {

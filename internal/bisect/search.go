@@ -45,8 +45,8 @@ type Search struct {
 	Build func(ctx context.Context, version int) (sum string, err error)
 	Tell  func(format string, args ...any) // is told what the search does next
 
-	// Branch makes the search among the commits that a version merges, which is nil if there is none to be made. A nil Branch opens no merge. The
-	// error is the context's.
+	// Branch returns a search of the commits that a version merges, or nil if it merges none that can be searched. Where Branch is nil, the search
+	// opens no merge. The error is the context's.
 	Branch func(ctx context.Context, version int) (*Search, error)
 
 	Answer Answer

@@ -221,7 +221,7 @@ func (r *repository) add(ctx context.Context, files map[string][][]byte, keep []
 		if old.commit != "" {
 			parents = append([]string{old.commit}, anchors...)
 		}
-		commit, err := r.commit(ctx, now, parents, fmt.Sprintf("dyno: lines, %d more", added))
+		commit, err := r.commit(ctx, now, parents, fmt.Sprintf("dyno: lines added: %d", added))
 		if err != nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func (s *server) refused(method, name string, resp *http.Response, body []byte) 
 
 var errorCode = regexp.MustCompile(`<Code>([A-Za-z]{1,60})</Code>`)
 
-// code is the word by which a bucket names an error; "" if there is none.
+// code is the bucket's word for an error, such as NoSuchBucket; "" if it says none.
 func (s *server) code(body []byte) string {
 	if m := errorCode.FindSubmatch(body); m != nil && s.bucket != "" {
 		return string(m[1])

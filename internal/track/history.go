@@ -17,7 +17,7 @@ func (t trees) content(commit string) string {
 type history struct {
 	commits []Commit
 	trees   trees             // also of commits that are no longer in it
-	titles  map[string]string // so
+	titles  map[string]string // of the same commits
 	byID    map[string]int
 	byTree  map[string][]int // ascending: a commit that takes back another one has the tree of before
 }

@@ -17,7 +17,7 @@ type Line struct {
 	Metric string
 	At     []Place
 	Lost   []string // commits that were measured and are not in the history, as after a rebase
-	Apart  []string // commits whose anchor was not measured against another one in this metric
+	Apart  []string // commits whose level in this metric is not known, as that of what they were compared with is not
 
 	places  map[int]int // by index in the history
 	history *history

@@ -99,8 +99,8 @@ func Metrics() []string {
 
 // A Log is all lines of one track, in the order of time.
 type Log struct {
-	Start  Start // the last one
-	Starts []Start
+	Start  Start   // the last one
+	Starts []Start // all
 	Points []Point
 	Alarms []Alarm
 	Names  []string // of all tracks that there are, sorted

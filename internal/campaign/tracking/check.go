@@ -155,7 +155,7 @@ func (t *Tracking) look(ctx context.Context, at []track.Candidate, o Checking) e
 		t.Shown = append(t.Shown, shown...)
 		return nil
 	}
-	return t.named(ctx, o.Rev, shown)
+	return t.named(ctx, shown[0], shown)
 }
 
 // unnamed does the searches that were cut off, so that a change is told though the job that showed it was killed. What is not in the history waits.
@@ -164,19 +164,18 @@ func (t *Tracking) unnamed(ctx context.Context, rev string) error {
 	if err != nil {
 		return err
 	}
-	var left []track.Alarm
-	for _, a := range t.Log.Alarms {
-		here := slices.ContainsFunc(lines, func(line *track.Line) bool { _, ok := line.Change(&a); return ok })
-		if here && !a.Searched {
-			left = append(left, a)
-		}
-	}
+	left := slices.DeleteFunc(slices.Clone(t.Log.Alarms), func(a track.Alarm) bool { return !a.Shown || a.Searched })
 	for len(left) > 0 {
-		one := func(a track.Alarm) bool { return a.From == left[0].From && a.To == left[0].To && a.Run == left[0].Run }
+		first := left[0]
+		one := func(a track.Alarm) bool { return a.From == first.From && a.To == first.To && a.Run == first.Run }
 		at := slices.DeleteFunc(slices.Clone(left), func(a track.Alarm) bool { return !one(a) })
 		left = slices.DeleteFunc(slices.Clone(left), one)
-		if err := t.named(ctx, rev, at); err != nil {
-			return err
+		for _, line := range lines {
+			if c, ok := line.Change(&first); ok {
+				if err := t.named(ctx, c.Alarm, at); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -198,18 +197,9 @@ func (t *Tracking) add(ctx context.Context, alarms []track.Alarm) error {
 	return t.Read(ctx)
 }
 
-// named searches for the commit of a change that was shown in some metrics, keeps what it found, and adds them to Shown.
-func (t *Tracking) named(ctx context.Context, rev string, shown []track.Alarm) error {
-	found := shown[0]
-	lines, err := t.Lines(ctx, rev)
-	if err != nil {
-		return err
-	}
-	for _, line := range lines { // between the commits as they are called now
-		if c, ok := line.Change(&found); ok {
-			found = c.Alarm
-		}
-	}
+// named searches for the commit of a change that was shown in some metrics, keeps what it found, and adds them to Shown. found is one of them, with
+// the hashes that commits have in the history now.
+func (t *Tracking) named(ctx context.Context, found track.Alarm, shown []track.Alarm) error {
 	if err := t.search(ctx, &found); err != nil {
 		return err
 	}

@@ -156,14 +156,16 @@ type Adding struct {
 var ErrAnchor = errors.New("it is the anchor, to which the others are compared")
 
 // Add measures a commit against the anchor and against the last commit before it that was measured, and keeps its point. If the anchor does not
-// build any more, the commit before takes its place.
+// build any more, another commit takes its place.
 func (t *Tracking) Add(ctx context.Context, o Adding) (*track.Point, error) {
 	c, err := t.Commit(ctx, o.Rev)
 	if err != nil {
 		return nil, err
 	}
-	if changes, err := git.Run(ctx, t.Top, nil, "status", "--porcelain", "--untracked-files=no"); err == nil && changes != "" && o.Rev == "HEAD" {
-		t.New().Note("your uncommitted changes are in no commit, and are not measured")
+	if o.Rev == "HEAD" {
+		if changes, err := git.Run(ctx, t.Top, nil, "status", "--porcelain", "--untracked-files=no"); err == nil && changes != "" {
+			t.New().Note("your uncommitted changes are in no commit, and are not measured")
+		}
 	}
 	if c.ID == t.Log.Start.Anchor {
 		return nil, fmt.Errorf("%s: %w", short(c.ID), ErrAnchor)
@@ -191,7 +193,7 @@ const mostAnchors = 5
 // anew measures against another anchor, as the one that there is cannot be built: the last commit before whose level is known, so that levels go
 // on, and that can be built. It is the anchor from then on.
 func (t *Tracking) anew(ctx context.Context, c track.Commit, before string, o Adding, broken error) (*track.Point, error) {
-	tries, err := t.leveled(ctx, track.Commit{ID: cmp.Or(before, c.ID)})
+	tries, err := t.leveled(ctx, cmp.Or(before, c.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +236,7 @@ func (t *Tracking) present(ctx context.Context, commit string) error {
 }
 
 func (t *Tracking) measure(ctx context.Context, c track.Commit, before, anchor string, o Adding) (*track.Point, error) {
-	p := &track.Point{Name: t.Log.Start.Name, Commit: c.ID, Tree: c.Tree, Title: c.Title, Anchor: anchor, Before: before, Host: host()}
+	p := &track.Point{Name: t.Log.Start.Name, Commit: c.ID, Tree: c.Tree, Title: c.Title, Anchor: anchor, Host: host()}
 	q := &pointing{plan: t.onePlan(o.Within), blocks: o.Blocks, names: slices.Compact([]string{anchor, cmp.Or(before, anchor), c.ID})}
 	began := time.Now()
 	dir, err := t.ask(ctx, q, o.Out)
@@ -242,8 +244,11 @@ func (t *Tracking) measure(ctx context.Context, c track.Commit, before, anchor s
 		return nil, err
 	}
 	p.At, p.Took, p.Dyno = now(), math.Round(10*time.Since(began).Seconds())/10, t.New().Version
-	p.Before = cmp.Or(q.same, before)
-	if b, err := t.Commit(ctx, p.Before); err == nil && p.Before != "" {
+	if p.Before = cmp.Or(q.same, before); p.Before != "" {
+		b, err := t.Commit(ctx, p.Before)
+		if err != nil {
+			return nil, err
+		}
 		p.BeforeTree = b.Tree
 	}
 	if p.Same = q.same != ""; p.Same {

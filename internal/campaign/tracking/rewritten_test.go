@@ -165,6 +165,9 @@ func TestOtherAnchor(t *testing.T) {
 	if _, err := tr.Add(t.Context(), Adding{Rev: "HEAD", Blocks: 8}); err != nil {
 		t.Fatal(err)
 	}
+	if r, err := tr.Report(t.Context(), "HEAD~3", "v1"); err != nil || !strings.Contains(r.First(), "no commit is measured yet") {
+		t.Errorf("before the anchor: %q, %v", r.First(), err)
+	}
 	if err := again("HEAD~1"); err == nil || !strings.Contains(err.Error(), "was not measured against an anchor") {
 		t.Errorf("%v", err)
 	}

@@ -94,7 +94,7 @@ func (t *Tracking) Init(ctx context.Context, e *dyno.Experiment, anchor string, 
 // reanchor takes another anchor: any commit as long as nothing was measured, and then one whose level is known, so that levels go on.
 func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
 	if slices.ContainsFunc(t.Log.Points, func(p track.Point) bool { return len(p.Logs) > 0 }) {
-		known, err := t.leveled(ctx, c)
+		known, err := t.leveled(ctx, c.ID)
 		if err != nil {
 			return err
 		}
@@ -108,8 +108,8 @@ func (t *Tracking) reanchor(ctx context.Context, c track.Commit) error {
 }
 
 // leveled are the commits up to one whose level is known in the metrics that most commits have.
-func (t *Tracking) leveled(ctx context.Context, c track.Commit) (known []track.Commit, err error) {
-	lines, err := t.Lines(ctx, c.ID)
+func (t *Tracking) leveled(ctx context.Context, rev string) (known []track.Commit, err error) {
+	lines, err := t.Lines(ctx, rev)
 	longest := 0
 	for _, line := range lines {
 		longest = max(longest, len(line.At))

@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Of a merge that was opened, the commit in it is said, or that none of them is shown to have changed the metric.
+// The report names the commit inside of a merge that was opened, or says that none there is shown to have changed the metric.
 func TestOpened(t *testing.T) {
 	worse := compare.Versus{Ratio: 1.05, Lo: 1.03, Hi: 1.07, P: 0.001, Verdict: stats.Worse}
 	cpu := bisect.Yardstick{Metric: "cpu-sec/req"}

@@ -69,7 +69,8 @@ func (r *Report) here(a *track.Alarm) *track.Change {
 	return &track.Change{Alarm: *a, Named: true}
 }
 
-// Worse is what is shown to be worse: by this command, or with a commit, or up to it at the latest. It is "" if nothing is.
+// Worse says what got worse: a change that this command has shown, else one that came with a commit, or with it at the latest. It is "" if
+// nothing did.
 func (r *Report) Worse(at track.Commit) string {
 	for i := range r.New {
 		if r.New[i].Worse {
@@ -103,7 +104,7 @@ func (r *Report) First() string {
 	switch {
 	case r.measured() == 0 && r.Lost > 0:
 		return fmt.Sprintf("%s: none of the measured commits is in this history.", name)
-	case r.measured() == 0 && len(r.Log.Points) > 0 && len(r.Apart) == 0:
+	case r.measured() == 0 && len(r.Log.Points) > 0 && len(r.Apart) == 0 && !slices.ContainsFunc(r.Log.Points, func(p track.Point) bool { return !p.Same }):
 		return fmt.Sprintf("%s: so far each commit has the program of one before it.", name)
 	case r.measured() == 0:
 		return fmt.Sprintf("%s: no commit is measured yet (consider: dyno track add).%s", name, apart)

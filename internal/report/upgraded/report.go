@@ -27,7 +27,7 @@ type Report struct {
 	Old, New dyno.Setting
 	Survey   []string        // what differs, as far as it was known before anything was built
 	Asked    bool            // the user has said what is allowed
-	Remedy   *predict.Remedy // nil if there is none
+	Remedy   *predict.Remedy // GOGC that is predicted to take the cost back; nil if dyno names none
 
 	Name        string           // of the service
 	Dyno        string           // version
